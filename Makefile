@@ -26,9 +26,11 @@ test: setup
 soak: setup
 	VOILE_SOAK=1 $(BIN)/pytest -n auto --dist worksteal
 	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1
+	$(BIN)/python tools/fuzz_releases.py --inputs 100000 --seed 1
 
 fuzz: setup
 	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1
+	$(BIN)/python tools/fuzz_releases.py --inputs 100000 --seed 1
 
 check: setup
 	$(BIN)/ruff check .

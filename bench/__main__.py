@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -93,7 +95,9 @@ def main() -> int:
     """Measure and print, in the form that was chosen."""
     given = arguments()
     names = given.names or list(BENCHMARKS)
-    results = measure(names, quick=given.quick, rounds=1 if given.quick else given.rounds)
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as own:
+        os.environ["VOILE_REGISTER"] = f"{own}/register.db"  # not that of whoever measures
+        results = measure(names, quick=given.quick, rounds=1 if given.quick else given.rounds)
     if given.json:
         print(as_json(results, quick=given.quick))
         return 0

@@ -48,6 +48,13 @@ def register(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 PLACES: list[Path] = []
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Which files were checked is remembered apart from what the user's cache folder holds."""
+    folder = tempfile.mkdtemp(prefix="voile-cache-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["XDG_CACHE_HOME"] = folder
+
+
 def pytest_collection() -> None:
     """Collecting makes millions of objects, and none of them is garbage."""
     gc.disable()

@@ -60,8 +60,8 @@ def read(source: Any, *, null_text: str | tuple[str, ...] = ()) -> Table:
     return connect(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
 
 
-def open(path: Any) -> Release:
-    """Open a release that was saved."""
+def open(path: Any, *, check: bool = True) -> Release:
+    """Open a release that was saved. Without `check` its files are not hashed."""
     from voile.release import Release
 
-    return Release.open(path)
+    return Release.open(path, check=check)

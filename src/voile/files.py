@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import fcntl
 import hashlib
+import io
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -122,6 +125,15 @@ def check_free(path: Path, *, overwrite: bool) -> None:
             f"{str(path)!r} exists already",
             hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file for reading; OSError where it is a link, a pipe or anything else, at once."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    return os.fdopen(handle, "rb")
 
 
 def sha256(path: Path) -> str:

@@ -84,7 +84,7 @@ def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, ob
         ("select age from t", "age is neither an aggregate nor in GROUP BY"),
         ("select count(*) from t group by rollup(age)", "ask once for each grouping"),
         ("select count(*) from t limit age", "LIMIT must be a whole number"),
-        ("select count(*) from t join u on true", "no table 'u'.*--with"),
+        ("select count(*) from t join u on true", "no table 'u'.*tables={"),
         ("with x as (select 1) select count(*) from x", "WITH"),
         ("select count(*)", "FROM must name"),
         ("select count(*) from t tablesample 10%", "is not answered"),

@@ -200,6 +200,7 @@ def test_the_release_of_a_store_as_json_and_for_people(tmp_path: Path) -> None:
     assert "promises next to nothing" in told.pop("notes")[0]
     assert told == {
         "release": str(target), "store": str(folder), "rows": 2, "spec": survey().digest,
+        "signed_by": None,
     }  # fmt: skip
     done = CliRunner().invoke(command_line, [*command, "--overwrite"])
     assert "as they were perturbed by those who sent them" in done.stdout

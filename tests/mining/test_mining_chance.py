@@ -254,11 +254,11 @@ def test_a_tree_without_a_split_says_why() -> None:
     limits = Limits(min_support=20)
     (noise,) = growth_notes(grow(release, "c", limits=limits), limits)
     assert "no split of all rows is beyond its error" in noise
-    assert "--level 0" in noise
+    assert "level=0" in noise
     limits = Limits(min_support=200)
     (few,) = growth_notes(grow(release, "c", limits=limits), limits)
     assert "no split of all rows leaves 200 rows" in few
-    assert "lower --min-support" in few
+    assert "lower min_support=" in few
     pure = ExactCounts(SCHEMA, {**table.codes, "c": np.zeros(300, int)})
     limits = Limits(min_support=1)
     (same,) = growth_notes(grow(pure, "c", limits=limits), limits)

@@ -44,23 +44,26 @@ def response(epsilon: float) -> Pair:
     return np.array([p, 1 - p]), np.array([1 - p, p])
 
 
-def geometric(epsilon: float, most: int = 12) -> Pair:
-    """Truncated geometric noise on 0 and on 1: keeps ε."""
-    at = np.arange(-most, most + 2)
+def geometric(epsilon: float, most: int = 6) -> Pair:
+    """Geometric noise on 0 and on 1, moved to the ends of a window: keeps ε."""
+    at, r = np.arange(-most, most + 2), math.exp(-epsilon)
     found = []
     for centre in (0, 1):
-        law = np.exp(-epsilon * np.abs(at - centre))
-        law[0] += np.exp(-epsilon * np.abs(np.arange(at[0] - 400, at[0]) - centre)).sum()
-        law[-1] += np.exp(-epsilon * np.abs(np.arange(at[-1] + 1, at[-1] + 400) - centre)).sum()
-        found.append(law / law.sum())
+        law = (1 - r) / (1 + r) * r ** np.abs(at - centre)
+        law[0], law[-1] = r ** (centre - at[0]) / (1 + r), r ** (at[-1] - centre) / (1 + r)
+        found.append(law)
     return found[0], found[1]
 
 
-def gaussian(rho: float, wide: int = 40) -> Pair:
-    """Discrete Gaussian noise on 0 and on 1: keeps ρ = 1/2σ²."""
-    at = np.arange(-wide, wide + 2)
-    first, second = (np.exp(-rho * (at - centre) ** 2.0) for centre in (0, 1))
-    return first / first.sum(), second / second.sum()
+def gaussian(rho: float, most: int = 8) -> Pair:
+    """Discrete Gaussian noise on 0 and on 1, moved to the ends of a window: keeps ρ = 1/2σ²."""
+    at = np.arange(-600, 602)
+    found = []
+    for centre in (0, 1):
+        law = np.exp(-rho * (at - centre) ** 2.0)
+        inside = np.clip(at, -most, most + 1) + most
+        found.append(np.bincount(inside, weights=law / law.sum()))
+    return found[0], found[1]
 
 
 def leaky(epsilon: float, delta: float) -> Pair:
@@ -82,8 +85,8 @@ def test_totals_are_never_below_the_exact_loss_of_composed_mechanisms() -> None:
             delta = float(10 ** rng.uniform(-6, -2))
             pair, loss = [
                 (response(epsilon), PrivacyLoss(epsilon)),
-                (geometric(epsilon, 6), PrivacyLoss(epsilon)),
-                (gaussian(rho, 8), PrivacyLoss(rho=rho)),
+                (geometric(epsilon), PrivacyLoss(epsilon)),
+                (gaussian(rho), PrivacyLoss(rho=rho)),
                 (leaky(epsilon, delta), PrivacyLoss(approximate=(epsilon, delta))),
             ][rng.integers(4)]
             pairs.append(pair)

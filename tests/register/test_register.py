@@ -141,6 +141,17 @@ def test_a_temporary_release_is_written_down_when_it_is_saved(people: Path, tmp_
     assert len(account.left) == 2 and account.total["epsilon"] == cost
 
 
+def test_a_temporary_release_needs_no_register_until_it_is_saved(
+    people: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "a file"
+    place.write_text("x")
+    made = voile.perturb(people, 0.5, columns=["ill"], register=place / "r.db")
+    with pytest.raises(UsageError, match="cannot make the register"):
+        made.save(tmp_path / "a.voile")
+    assert not (tmp_path / "a.voile").exists()
+
+
 def test_a_refused_release_is_refused_again(people: Path, tmp_path: Path) -> None:
     made = voile.perturb(people, 0.5, columns=["ill"])
     Register.open().set_limit("people", SpendingLimit(0.1))
@@ -488,6 +499,41 @@ def test_backup_and_merge(people: Path, tmp_path: Path) -> None:
     assert len(accounts()["others"].left) == 2
 
 
+def test_one_table_by_two_names_in_merged_registers(people: Path, tmp_path: Path) -> None:
+    """The next release of it counts with all that left before, by either name."""
+    other = tmp_path / "other.db"
+    leute = tmp_path / "leute.csv"
+    leute.write_text(people.read_text())
+    cost = perturbed(people, tmp_path / "a.voile").manifest.guarantee.epsilon
+    perturbed(leute, tmp_path / "b.voile", register=other)
+    told(["register", "merge", str(other)])
+    assert {name: len(one.left) for name, one in accounts().items()} == {"people": 1, "leute": 1}
+    told(["register", "limit", "people", "--epsilon", f"{2.5 * cost}"])
+    with pytest.raises(PromiseError, match="2 releases left before"):
+        perturbed(leute, tmp_path / "c.voile")
+
+
+def test_a_backup_replaces_nothing_unless_it_is_whole(
+    people: Path, tmp_path: Path, register: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perturbed(people, tmp_path / "a.voile")
+    copy = tmp_path / "copy.db"
+    Register.open().backup(copy)
+    before = copy.read_bytes()
+
+    def broken(*_: Any) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr("voile.register.register.insert_missing", broken)
+    with pytest.raises(OSError, match="no space"):
+        Register.open().backup(copy, overwrite=True)
+    assert copy.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.voile", "copy.db", "copy.db.key", "people.csv",
+    ]  # fmt: skip
+    assert run("register", "backup", str(register), "--overwrite").returncode == 2
+
+
 def test_a_merged_register_without_its_key(people: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     perturbed(people, tmp_path / "a.voile", register=other)
@@ -506,6 +552,19 @@ def test_the_page_is_whole_and_escapes_what_it_shows(people: Path, tmp_path: Pat
     assert "prefers-color-scheme: dark" in text and "width=device-width" in text
     assert not re.search(r"(src|href)=|https?://", text)
     assert text.count("<circle") == 2
+
+
+def test_entries_that_cannot_be_read(people: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    perturbed(people, tmp_path / "a.voile", register=other)
+    for wrong in ("{", "[]", '{"kind": 1}', "null"):
+        with sqlite3.connect(other) as connection:
+            connection.execute("UPDATE entries SET what = ?", [wrong])
+        with pytest.raises(RegisterError, match="cannot be read"):
+            accounts(other)
+        with pytest.raises(RegisterError, match="cannot be read"):
+            Register.open().merge(Register.open(other))
+    assert not accounts()
 
 
 def test_old_entries_are_never_changed(people: Path, tmp_path: Path, register: Path) -> None:
@@ -539,7 +598,7 @@ def test_what_cannot_be_put_in_place_has_not_left(
 
 
 def test_two_who_begin_a_register_share_its_key(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "k")
+    file = KeyFile(tmp_path / "new" / "k")
     (first,) = file.begin()
     assert file.begin() == (first,)
     file.put_all((FingerprintKey(os.urandom(32)),))  # too late: replaces nothing

@@ -223,6 +223,25 @@ def test_batches_do_not_matter(adult: pa.Table, monkeypatch: pytest.MonkeyPatch)
     assert fingerprint(voile.read(adult), KEY)[0].pack() == whole.pack()
 
 
+def test_a_table_is_read_once(adult: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is compared with: publishing must stay fast."""
+    known = [
+        fingerprint(voile.read(table), KEY)[0]
+        for table in (adult, adult.slice(5_000), adult.select(adult.column_names[:6]))
+    ]
+    source = voile.read(adult)
+    read, batches = [0], source.batches
+
+    def counted(*arguments: object, **named: object) -> object:
+        read[0] += 1
+        return batches(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(source, "batches", counted)
+    _, found = fingerprint(source, KEY, known)
+    assert read == [1]
+    assert all(one is not None and one.is_same for one in found)
+
+
 def test_empty_tables_and_strange_columns() -> None:
     empty = pa.table({"a": pa.array([], pa.int64())})
     assert fingerprint(voile.read(empty), KEY)[0].rows == 0

@@ -20,7 +20,6 @@ from tests.support.signers import PASSPHRASE
 from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.signing import PublicKey, SigningKey
-from voile.signing.bcrypt import derived_key, initial_state
 from voile.signing.keys import read_signers
 from voile.signing.openssh import BEGIN, END, packed
 
@@ -107,14 +106,6 @@ def test_ssh_keygen_agrees(tmp_path: Path, passphrase: str) -> None:
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     assert shown.split()[1] == ours.fingerprint
-
-
-def test_keys_are_derived_as_openbsd_does() -> None:
-    """The first of the test vectors of golang.org/x/crypto and of OpenBSD; and π's first digits."""
-    assert initial_state()[:2].tolist() == [0x243F6A88, 0x85A308D3]
-    assert derived_key(b"password", b"salt", 4, 32).hex() == (
-        "5bbf0cc293587f1c3635555c27796598d47e579071bf427e9d8fbe842aba34d9"
-    )
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ec"])

@@ -19,6 +19,7 @@ import typer
 from voile.cli.common import KEPT, group_of, is_released
 from voile.cli.program import PANELS, Program
 from voile.terminal import complain, say
+from voile.terminal.escaping import escape_standard_streams
 
 __all__ = ["PANELS", "Ending", "app", "main"]
 
@@ -105,6 +106,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a poor terminal is no reason to fail
+    escape_standard_streams()
     ending = Ending(stop_on_signals())
     atexit.register(ending.leave)  # first of all, so that it is called last
     try:

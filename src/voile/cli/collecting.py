@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from voile.cli.common import PLACES, JsonOpt, commands, inode, key_of, signed_data
 from voile.terminal import say, show, show_lines
+from voile.terminal.escaping import json_text
 from voile.terminal.serving import collected_view, collector_data, collector_view
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool)
         if how.public:
             say("note: without TLS in front, anybody on the way can read and change what is sent")
         if as_json:
-            show_lines([json.dumps(collector_data(found, store), ensure_ascii=False)])
+            show_lines([json_text(collector_data(found, store))])
         else:
             show(None, lambda: collector_view(found, store))
 

@@ -53,6 +53,20 @@ RefineOpt = Annotated[
 ExactOpt = Annotated[
     bool, typer.Option("--exact", help="Refuse rather than estimate a count of the domain.")
 ]
+CheckOpt = Annotated[
+    bool,
+    typer.Option(
+        "--check/--no-check",
+        help="Hash files that were not seen before or were touched; sizes are always compared.",
+    ),
+]
+CsvSafeOpt = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In CSV, put an apostrophe before texts that a spreadsheet would compute.",
+    ),
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 ColumnsOpt = Annotated[
     str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from voile.cli.common import (
     PLACES,
+    CsvSafeOpt,
     JsonOpt,
     NoRegisterOpt,
     NullTextOpt,
@@ -29,6 +30,7 @@ from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
 from voile.kinds.registry import kinds, load_failures, publishing_kind
 from voile.terminal import say, show
+from voile.terminal.answers import say_formulas
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import generalized_view, published_view
 
@@ -139,7 +141,8 @@ APPLIED = ("insensitive", "identifiers", "suppression")
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
-        "register": "overwrite",
+        "csv_safe": "overwrite",
+        "register": "csv_safe",
         "no_register": "register",
         "as_json": "no_register",
     },
@@ -166,6 +169,7 @@ def generalize(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of that name.")
     ] = False,
+    csv_safe: CsvSafeOpt = False,
     register: RegisterOpt = None,
     no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
@@ -190,9 +194,12 @@ def generalize(
             register=register_of(register, no_register),
             **given.values,
         )
-    done.write(output, overwrite=overwrite)  # the register may refuse it
+    # The register may refuse it.
+    done.write(output, overwrite=overwrite, csv_safe=csv_safe)
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
+    if output.suffix.lower() == ".csv" and not csv_safe:
+        say_formulas(done.formulas)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
     show(data if as_json else None, lambda: generalized_view(done, str(output)))
 

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import (
+    CheckOpt,
+    CsvSafeOpt,
     ExactOpt,
     JsonOpt,
     MemoryOpt,
@@ -54,11 +56,11 @@ def verify(
 
 
 @commands.command()
-def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+def describe(release: ReleaseArg, check: CheckOpt = True, as_json: JsonOpt = False) -> None:
     """Explain a release in plain words: the promise, its limits, how to count from it."""
     import voile
 
-    found = voile.open(release)
+    found = voile.open(release, check=check)
     show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
 
 
@@ -87,12 +89,14 @@ def query(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    csv_safe: CsvSafeOpt = False,
+    check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate what the SQL would give on the original table."""
     import voile
 
-    found = voile.open(release)
+    found = voile.open(release, check=check)
     if output:
         check_output(output, found.path, overwrite=overwrite)
     if refine and found.refines:
@@ -108,15 +112,15 @@ def query(
         memory=memory,
         exact=exact,
     )
-    show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
+    show_answer(answer, output=output, as_csv=as_csv, as_json=as_json, csv_safe=csv_safe)
 
 
 @commands.command()
-def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+def refine(release: ReleaseArg, check: CheckOpt = True, as_json: JsonOpt = False) -> None:
     """Fit the model that --refine weighs estimates against, and keep it beside the release."""
     from voile.kinds.views.release import ViewRelease
 
-    found = ViewRelease.open(release)
+    found = ViewRelease.open(release, check=check)
     with fitting_progress() as progress:
         report = found.refine(progress, replace_broken=True).report
     kept = found.refinement_path.is_file()
@@ -133,12 +137,13 @@ def explain(
     tables: WithOpt = None,
     memory: MemoryOpt = "1GB",
     exact: ExactOpt = False,
+    check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """Show how an estimate comes about: what is counted, how, and where the error is from."""
     import voile
 
-    opened, mine = voile.open(release), own_tables(tables)
+    opened, mine = voile.open(release, check=check), own_tables(tables)
     found = opened.explanation(sql, tables=mine, memory=memory, exact=exact)
     show(found.to_dict() if as_json else None, lambda: explanation_view(found))
 
@@ -150,12 +155,14 @@ def shell(
         list[str] | None, typer.Option("-c", "--command", help="Run this and leave; repeatable.")
     ] = None,
     tables: WithOpt = None,
+    check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """Ask a release one question after the other, at a prompt or from a pipe."""
     from voile.shell import run
 
-    raise typer.Exit(run(release, command or [], tables=own_tables(tables), as_json=as_json))
+    mine = own_tables(tables)
+    raise typer.Exit(run(release, command or [], tables=mine, check=check, as_json=as_json))
 
 
 # ----------------------------------------------------------------------
@@ -193,12 +200,13 @@ def guarantees(
     denied: Annotated[
         bool, typer.Option("--not-promised", help="List only what is not promised.")
     ] = False,
+    check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """List all that a release promises, against whom, and what it does not."""
     from voile.kinds.release import Release
 
-    opened = Release.open(release)
+    opened = Release.open(release, check=check)
     simulated = opened.manifest.simulated
     refused = opened.not_promised()
     kept = [] if denied else opened.promised()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +21,7 @@ from voile.cli.common import (
     register_of,
 )
 from voile.terminal import say, show, show_lines
+from voile.terminal.escaping import json_text
 from voile.terminal.progress import progress_bar
 from voile.terminal.serving import (
     begun_view,
@@ -305,7 +305,7 @@ def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> Non
         if how.public and not how.tls:
             say("note: without TLS in front, anybody on the way can read tokens and answers")
         if as_json:
-            show_lines([json.dumps(listening_data(found, folder), ensure_ascii=False)])
+            show_lines([json_text(listening_data(found, folder))])
         else:
             show(None, lambda: listening_view(found, folder))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import html
 import io
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from voile.estimate.estimate import Estimate, jsonable
+from voile.formulas import as_text, is_formula
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,23 @@ class Answer:
 
         return polars.from_arrow(self.to_arrow())
 
-    def to_csv(self) -> str:
-        """The rows of `flat` as CSV text with a header."""
-        rows = self.flat()
+    def to_csv(self, *, safe: bool = False) -> str:
+        """The rows of `flat` as CSV text with a header.
+
+        With `safe`, texts that a spreadsheet would compute have an apostrophe in front.
+        """
+        names = self._names()
+        lines = [names, *([row.get(name, "") for name in names] for row in self.flat())]
         text = io.StringIO()
-        writer = csv.DictWriter(text, self._names(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([as_text(c) for c in line] if safe else line for line in lines)
         return text.getvalue()
+
+    @property
+    def formulas(self) -> int:
+        """How many cells of `to_csv` a spreadsheet might compute."""
+        rows = [row.values() for row in self.flat()]
+        return sum(map(is_formula, itertools.chain(self._names(), *rows)))
 
     # ------------------------------------------------------------------ for reading
 

@@ -25,7 +25,11 @@ svg { width: 100%; height: auto; } svg text { font-size: 13px; fill: #5F6C7B; }
   .warning { background: #43261A; } .bad b { color: #FF9A5C; }
   .line { stroke: #56B4E9; } .dot { fill: #56B4E9; } .limit { stroke: #FF9A5C; }
 }
-@media (max-width: 40rem) { body { margin: 1.2rem auto; padding: 0 .9rem; } }
+td:first-child { white-space: nowrap; }
+@media (max-width: 40rem) {
+  body { margin: 1.2rem auto; padding: 0 .9rem; } .scroll table { min-width: 44rem; }
+  svg text { font-size: 24px; }
+}
 """
 
 

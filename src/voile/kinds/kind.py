@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from voile.progress import Progress
     from voile.signing import KeySource
 
+PARTS = r"data/part-[0-9]{5}\.parquet"
+"""The names of the files that hold rows: data/part-00000.parquet, data/part-00001.parquet, …"""
+
 M = TypeVar("M", bound="Manifest")
 
 
@@ -60,6 +63,11 @@ class Kind(ABC, Generic[M]):
     """The command that makes them."""
     about: ClassVar[str]
     """What such a release is, for the list of methods: 'a noisy view'."""
+    file_names: ClassVar[tuple[str, ...]] = (PARTS,)
+    """Patterns of the names that its files may have, besides README.md and datapackage.json.
+
+    A manifest that names another file is refused: tools read folders such as `age=45` as columns.
+    """
 
     def __init_subclass__(cls) -> None:
         """Refuse a kind with a `publish` of its own: no release may skip being verified."""

@@ -19,6 +19,7 @@ from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
+README = "README.md"
 SIGNATURE = "signature.json"
 """Who vouches for the release, where somebody does; no file of the manifest, which it is about."""
 PARTIAL = ".partial-"
@@ -34,10 +35,28 @@ SINCE_2 = {"registered"}
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
+def failing_fast(schema: Any) -> Any:
+    """A schema of pydantic whose lists and mappings stop at the first error."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("list", "tuple", "dict"):
+            schema["fail_fast"] = True
+        for part in schema.values():
+            failing_fast(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            failing_fast(part)
+    return schema
+
+
 class ManifestPart(BaseModel):
     """Strict data: an unknown key is an error, not something to skip."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """A list with a million wrong entries is refused at the first."""
+        return failing_fast(handler(source))
 
 
 class File(ManifestPart):
@@ -102,13 +121,18 @@ class Manifest(ManifestPart):
         """The same manifest with its digest."""
         return self.model_copy(update={"digest": self._digest()})
 
-    def _digest(self) -> str:
-        return hashlib.sha256(self.model_copy(update={"digest": ""}).text().encode()).hexdigest()
+    def _digest(self, text: str = "") -> str:
+        """`text` is that of this manifest, where it is known already."""
+        # Only a key of the manifest itself stands behind a line feed and one space.
+        line = f'\n "digest": {json.dumps(self.digest)}'
+        blank = (text or self.text()).replace(line, '\n "digest": ""', 1)
+        return hashlib.sha256(blank.encode()).hexdigest()
 
     def is_whole(self, raw: bytes) -> bool:
         """Whether these bytes are this manifest, as it was sealed."""
         try:
-            return self.text().encode() == raw and self.digest == self._digest()
+            text = self.text()
+            return text.encode() == raw and self.digest == self._digest(text)
         except UnicodeEncodeError:  # half a character, which no text that we write has
             return False
 

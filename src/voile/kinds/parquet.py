@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from voile.arrow import arrow_array
 from voile.engines.encode import ARROW, computed_values, domain_array, is_computed
+from voile.errors import ReleaseError
 from voile.schema import Attribute, Keys, Schema, TupleIndex
 from voile.schema.index import code_type
 
@@ -25,8 +26,13 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Any:
 
     `pq.read_table` would load Arrow's data sets, and pandas with them, for nothing.
     """
-    with pq.ParquetFile(path) as file:
-        return file.read(None if columns is None else list(columns))
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read(None if columns is None else list(columns))
+    except (OSError, pa.ArrowException, MemoryError) as error:
+        raise ReleaseError(
+            f"{path.parent.name}/{path.name} cannot be read: {error}", hint="try `voile verify`"
+        ) from None
 
 
 def arrow_schema(schema: Schema) -> Any:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from voile.engines import connect
+from voile.engines.table import Table
+from voile.errors import VoileError
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
-from voile.kinds.registration import Registrar, Registration
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
+from voile.kinds.registration import NoRegistration, Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
@@ -131,7 +133,7 @@ def put(
                 yield
 
         staging.commit(placing)
-    return Release.open(target)
+    return Release.open(target, check=False)  # it was verified just now
 
 
 def publish(
@@ -160,7 +162,8 @@ def publish(
     ):
         entry = None
         if register is not None and not simulated:
-            entry = register.begin(source, getattr(options, "name", None) or source.name)
+            name = getattr(options, "name", None) or source.name
+            entry = begun(register, source, name, temporary=to is None)
         if to is not None:
             release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
             return with_account(draft.done(release), entry)
@@ -169,6 +172,16 @@ def publish(
     done.release.registration = entry
     done.release.signing_key = key
     return done
+
+
+def begun(register: Registrar, source: Table, name: str, *, temporary: bool) -> Registration:
+    """The entry of a release; that of a temporary one fails only where it is saved."""
+    try:
+        return register.begin(source, name)
+    except VoileError as error:
+        if not temporary:
+            raise
+        return NoRegistration(error)
 
 
 def with_account(done: PublishResult, entry: Registration | None) -> PublishResult:
@@ -189,7 +202,7 @@ def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     kind = kind_of(manifest.method)
     package = json.dumps(kind.data_package(manifest), ensure_ascii=False, indent=1)
-    texts = {"README.md": kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
+    texts = {README: kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
     files = list(manifest.files)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

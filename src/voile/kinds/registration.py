@@ -6,9 +6,10 @@ Kinds know the register by these protocols alone; `voile.register` is one that k
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from voile.errors import VoileError
 from voile.records import Record
 
 if TYPE_CHECKING:
@@ -77,6 +78,26 @@ class Registration(Protocol):
     @property
     def account(self) -> Mapping[str, Any]:
         """The same as plain data."""
+
+
+@dataclass(frozen=True)
+class NoRegistration:
+    """A registration that could not be begun, and why: nothing leaves by it."""
+
+    why: VoileError
+    notes: Sequence[str] = ()
+    account: Mapping[str, Any] = field(default_factory=dict)
+
+    def reserve(self, departure: Departure) -> None:
+        """Refuse the departure."""
+        del departure
+        raise self.why
+
+    def left(self) -> None:
+        """Never."""
+
+    def stayed(self) -> None:
+        """It did."""
 
 
 class Registrar(Protocol):

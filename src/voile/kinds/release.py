@@ -26,7 +26,8 @@ from pydantic import ValidationError
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
+from voile.kinds.manifest import FORMAT, PARTIAL, REPLACED, VERSION, Manifest
+from voile.kinds.opening import check_hashes, check_json, check_listed, check_shape, read_limited
 from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
 from voile.progress import Progress
@@ -117,10 +118,12 @@ class Release(ABC):
         """For a temporary release: the entry that is written when it is saved."""
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: str | Path, *, check: bool = True) -> Self:
         """Open a release: reads its manifest and checks that its files are there, whole.
 
-        Reads data only; nothing in a release is ever executed. `verify` checks every byte.
+        Reads data only; nothing in a release is ever executed. A file is hashed when it is first
+        opened, and again when it was touched since; without `check` only sizes are compared.
+        `verify` looks at more.
         """
         folder = Path(path)
         if not folder.is_dir():
@@ -132,7 +135,7 @@ class Release(ABC):
         while True:  # until no other release took its place meanwhile
             before = identity(folder)
             try:
-                found = cls.read(folder)
+                found = cls.read(folder, check=check)
             except ReleaseError:
                 if identity(folder) == before:
                     raise
@@ -141,24 +144,12 @@ class Release(ABC):
                 return found
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def read(cls, folder: Path, *, check: bool = False) -> Self:
         """Read a folder that may not be in its place yet."""
-        try:
-            raw = (folder / MANIFEST).read_bytes()
-        except OSError:
-            raise ReleaseError(
-                f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete",
-                hint="name the folder that voile publish, perturb or combine wrote",
-            ) from None
-        kind, manifest = read_manifest(raw)
-        for file in manifest.files:
-            check_inside(file.path)
-            found = folder / file.path
-            inside = found.resolve().is_relative_to(folder.resolve())
-            if not found.is_file() or found.is_symlink() or not inside:
-                raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
-            if found.stat().st_size != file.bytes:
-                raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
+        kind, manifest = read_manifest(read_limited(folder))
+        check_listed(kind, folder, manifest)
+        if check:
+            check_hashes(folder, manifest.files)
         release = kind.release(folder, manifest)
         if not isinstance(release, cls):
             raise UsageError(
@@ -175,7 +166,7 @@ class Release(ABC):
         from voile.kinds.staging import copy  # it opens what it has written
 
         copy(self, Path(path), overwrite=overwrite, entry=self.registration)
-        return self.open(path)
+        return self.open(path, check=False)  # it was verified just now
 
     @property
     def counted_with(self) -> tuple[str, str]:
@@ -445,7 +436,7 @@ class Release(ABC):
     def __rich__(self) -> Any:
         from rich.markdown import Markdown
 
-        return Markdown(self.describe())
+        return Markdown(self.describe(), hyperlinks=False)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.describe())}</pre>{self.schema._repr_html_()}"
@@ -453,6 +444,7 @@ class Release(ABC):
 
 def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
     """Parse and check a manifest, whose every byte counts; and the kind that it is of."""
+    check_json(raw)
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -465,6 +457,7 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"the release has format version {version!r}, newer than {VERSION}",
             hint="open it with a newer Voile",
         )
+    check_shape(data)
     try:
         kind = kind_of(str(data.get("method")))
         manifest: Manifest = kind.manifest.model_validate(data)
@@ -514,9 +507,3 @@ def fingerprint(tables: Mapping[str, object]) -> Any:
         state = file.stat()
         found.append((name, str(file.resolve()), state.st_mtime_ns, state.st_size))
     return tuple(found)
-
-
-def check_inside(path: str) -> None:
-    """A manifest names files inside its folder, never elsewhere."""
-    if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
-        raise ReleaseError(f"manifest.json names a file outside the release: {path!r}")

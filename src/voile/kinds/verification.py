@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pyarrow.parquet as pq
-
 from voile.errors import ReleaseError
-from voile.files import sha256
+from voile.kinds.footers import checked_metadata
 from voile.kinds.manifest import MANIFEST, SIGNATURE
+from voile.kinds.opening import check_hashes
 from voile.kinds.release import Release
 from voile.kinds.signatures import SignatureCheck, SignatureReport, Trust, signatures_of
 from voile.records import Record
@@ -68,7 +67,7 @@ def verify(
     keys, lines of such files, or fingerprints. `revoked` names those that are not trusted any more.
     """
     trust = Trust(signer, revoked)
-    release = path if isinstance(path, Release) else Release.open(path)
+    release = path if isinstance(path, Release) else Release.open(path, check=False)
     check(release)
     if errors := trust.check(release).errors:
         raise errors[0]
@@ -110,7 +109,7 @@ def examine(
         return True
 
     try:
-        release = Release.open(path)
+        release = Release.open(path, check=False)
     except ReleaseError as error:
         return Verification(str(path), signed_by=unsigned, errors=(error,))
     whole = passes(lambda: check_whole(release))
@@ -150,8 +149,7 @@ def check_files(release: Release) -> None:
     for file in files:
         if file.path.endswith(".parquet") != (file.rows is not None):
             raise ReleaseError(f"manifest.json: {file.path} must state its rows")
-        if sha256(release.path / file.path) != file.sha256:
-            raise ReleaseError(f"{file.path} was changed after the release was written")
+    check_hashes(release.path, files, trust=False)
     folders = {parent for path in named for parent in map(str, Path(path).parents)}
     for found in sorted(release.path.rglob("*")):
         relative = found.relative_to(release.path).as_posix()
@@ -167,12 +165,11 @@ def check_rows(release: Release) -> None:
         if file.rows is None:
             continue
         wanted = release.columns_of(file.path)
-        metadata = pq.read_metadata(release.path / file.path)
+        path = release.path / file.path
+        metadata = checked_metadata(path, file.path, file.rows, pages=False)
         columns = metadata.schema.to_arrow_schema()
         if columns.names != wanted.names or columns.types != wanted.types:
             raise ReleaseError(f"{file.path} does not have the columns of the schema")
-        if metadata.num_rows != file.rows:
-            raise ReleaseError(f"{file.path} has {metadata.num_rows} rows, not {file.rows}")
         total += file.rows if release.counts_rows(file.path) else 0
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")

@@ -11,6 +11,7 @@ import hmac
 import json
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +107,7 @@ class KeyFile:
             f".{self.path.name}.{hashlib.sha256(os.urandom(16)).hexdigest()[:8]}"
         )
         try:
+            self.path.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -122,7 +124,8 @@ class KeyFile:
                 hint="name another register with --register PATH",
             ) from None
         finally:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
 
     def _link(self, beside: Path) -> None:
         """Give it its name, unless another program was first."""

@@ -6,10 +6,11 @@ import base64
 import json
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean
@@ -29,9 +30,17 @@ from voile.register.accounts import (
 )
 from voile.register.keys import FingerprintKey, KeyFile
 from voile.register.places import KEY, RegisterPlace, register_place
-from voile.register.store import COPIED, RegisterStore, Run, new_id, open_store
+from voile.register.store import (
+    COPIED,
+    RegisterError,
+    RegisterStore,
+    Run,
+    new_id,
+    open_store,
+)
 from voile.units import counted
 
+T = TypeVar("T")
 LEFT, STAYED, WITHDRAWN = "left", "stayed", "withdrawn"
 LONGEST_NAME = 200
 
@@ -161,12 +170,28 @@ class Register:
         """Copy all of it to a new file, with its key beside it."""
         if not self.store.exists():
             raise UsageError(f"there is no register {self.place}", hint="nothing was published yet")
-        place = RegisterPlace(to, None, to.with_name(f"{to.name}.key"))
-        for path in (to, place.key):
+        if self.place.file is not None and to.exists() and to.samefile(self.place.file):
+            raise UsageError(f"{str(to)!r} is the register itself", hint="name another file")
+        key = to.with_name(f"{to.name}.key")
+        for path in (to, key):
             check_free(path, overwrite=overwrite)
-            if overwrite:
-                path.unlink(missing_ok=True)
-        other = Register(place)
+        beside = to.with_name(f".{to.name}.{new_id()[:8]}")
+        other = Register(RegisterPlace(beside, None, beside.with_name(f"{beside.name}.key")))
+        try:
+            self._copy_to(other)
+            written: list[Path] = []
+            for made, path in ((other.place.key, key), (beside, to)):
+                if made.exists():
+                    made.replace(path)
+                    written.insert(0, path)
+            sync(to.absolute().parent)
+        finally:
+            for made in (beside, other.place.key):
+                made.unlink(missing_ok=True)
+        return written
+
+    def _copy_to(self, other: Register) -> None:
+        """Fill a new register with all that this one has."""
         rows = self.store.read(all_rows)
         about = self.store.read(lambda run: run("SELECT id, key FROM about"))[0]
 
@@ -175,12 +200,8 @@ class Register:
             insert_missing(run, rows)
 
         other.store.write(fill)
-        written = [to]
         if keys := self.key_file.read():
             other.key_file.put_all(keys)
-            written.append(place.key)
-        sync(to.absolute().parent)
-        return written
 
     def merge(self, other: Register) -> MergeResult:
         """Take in all that another register knows, and its keys; nothing is taken twice."""
@@ -189,6 +210,7 @@ class Register:
         self.store.begin()
         self._keys()
         rows = other.store.read(all_rows)
+        other.store.read(read_accounts)  # refused where it cannot be read
         keys = other.key_file.read()
         self.key_file.add(keys)
         added = self.store.write(lambda run: insert_missing(run, rows))
@@ -264,6 +286,9 @@ class Entry:
 
     def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:
         self._look_again(run)
+        link_same(
+            run, [one.data_set for one in self.recognised if one.overlap and one.overlap.unchanged]
+        )
         now = time.time()
         known = {one.data_set: one for one in read_accounts(run)}
         accounts = []
@@ -289,7 +314,7 @@ class Entry:
         """Others may have published the same rows since the table was read."""
         from voile.register.sketch import compare  # noqa: PLC0415  (loads NumPy)
 
-        new = [one for one in stored_sketches(run, self.keys) if one.digest not in self.compared]
+        new = stored_sketches(run, self.keys, self.compared)
         pairs = [
             (one.data_sets, overlap)
             for one in new
@@ -300,12 +325,16 @@ class Entry:
         self.recognised = recognised(self.name, data_sets_of(run), [*seen, *pairs])
 
     def left(self) -> None:
-        """Note that it has left."""
-        self.register.store.write(lambda run: add_event(run, self.id, LEFT))
+        """Note that it has left; where that fails it may have left, which counts the same."""
+        self._note(LEFT)
 
     def stayed(self) -> None:
-        """Note that it has not left: nobody has seen it."""
-        self.register.store.write(lambda run: add_event(run, self.id, STAYED))
+        """Note that it has not left: nobody has seen it. Where that fails, it counts."""
+        self._note(STAYED)
+
+    def _note(self, what: str) -> None:
+        with suppress(RegisterError):
+            self.register.store.write(lambda run: add_event(run, self.id, what))
 
     @property
     def notes(self) -> list[str]:
@@ -391,7 +420,9 @@ class StoredSketch:
     data_sets: tuple[str, ...]
 
 
-def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSketch]:
+def stored_sketches(
+    run: Run, keys: Sequence[FingerprintKey], without: Collection[str] = ()
+) -> list[StoredSketch]:
     """All sketches that can be compared: those of keys that are known."""
     from voile.register.sketch import RowSketch  # noqa: PLC0415  (loads NumPy)
 
@@ -405,7 +436,7 @@ def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSket
     by_id = {key.id: key for key in keys}
     found = []
     for digest, key, sealed in run("SELECT digest, key, sealed FROM sketches"):
-        if key in by_id and digest in homes:
+        if key in by_id and digest in homes and digest not in without:
             sketch = opened(RowSketch.unseal, by_id[key], sealed)
             found.append(StoredSketch(digest, sketch, tuple(sorted(homes[digest]))))
     return found
@@ -413,8 +444,6 @@ def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSket
 
 def opened(unseal: Any, key: FingerprintKey, sealed: str) -> Any:
     """A stored sketch; refused where it was changed."""
-    from voile.register.store import RegisterError  # noqa: PLC0415
-
     try:
         return unseal(key, base64.b64decode(sealed))
     except ValueError as error:
@@ -472,6 +501,22 @@ def recognised(
     return found or [Recognition(name, "new")]
 
 
+def link_same(run: Run, names: Sequence[str]) -> None:
+    """Count what left of each of these data sets for all of them: they have the same rows.
+
+    Two registers that were merged may know one table by two names.
+    """
+    for name in names if len(names) > 1 else ():
+        others = [other for other in names if other != name]
+        for other in others:
+            for (entry,) in run(
+                "SELECT entry FROM links WHERE data_set = ? AND entry NOT IN "
+                "(SELECT entry FROM links WHERE data_set = ?)", other, name,
+            ):  # fmt: skip
+                run("INSERT INTO links (entry, data_set, how) VALUES (?, ?, ?)",
+                    entry, name, f"by the rows that it shares with {other!r}")  # fmt: skip
+
+
 # ---------------------------------------------------------------------- reading the tables
 
 
@@ -499,12 +544,23 @@ def read_accounts(run: Run) -> list[DataSetAccount]:
         state = state_of([what for what, _, _ in happened])
         if state is not None:
             notes = tuple(note for _, note, _ in happened if note)
-            departure = Departure(**json.loads(what))
+            departure = parsed(Departure, what)
             left[data_set].append(RegisteredDeparture(id_, at, departure, state, how, notes))
     limits: dict[str, SpendingLimit | None] = {}
     for name, terms in run("SELECT data_set, terms FROM limits ORDER BY at, id"):
-        limits[name] = None if terms is None else SpendingLimit(**json.loads(terms))
+        limits[name] = None if terms is None else parsed(SpendingLimit, terms)
     return [DataSetAccount(name, tuple(some), limits.get(name)) for name, some in left.items()]
+
+
+def parsed(kind: type[T], text: str) -> T:
+    """What a row of the register says; refused where it was not written by this Voile."""
+    try:
+        return kind(**json.loads(text))
+    except (ValueError, TypeError):
+        raise RegisterError(
+            f"the register has an entry that cannot be read: {text[:80]!r}",
+            hint="it is of a newer Voile, or damaged: restore it from a backup",
+        ) from None
 
 
 def state_of(events: Sequence[str]) -> State | None:

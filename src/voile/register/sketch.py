@@ -40,6 +40,8 @@ SAMPLE = 1024
 """Different rows of a sketch."""
 COLUMNS = 32
 """Columns of a sketch: those whose names have the smallest keyed hash."""
+ROWS_AT_ONCE = 2**17
+"""Rows whose hashes are held at once."""
 MOST_SETS = 32
 """Different sets of columns that are compared in one reading of a table."""
 SURE = 4.753
@@ -119,11 +121,11 @@ def value_hashes(column: pa.ChunkedArray, keys: Hashes) -> Hashes | None:
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
     if pa.types.is_dictionary(whole.type):
         whole = whole.cast(whole.type.value_type)
-    if pa.types.is_floating(whole.type):
-        whole = pc.add(whole, 0.0)  # one zero of the two that floats have
     try:
+        if pa.types.is_floating(whole.type):
+            whole = pc.add(whole, 0.0)  # one zero of the two that floats have
         texts = whole.cast(pa.large_string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+    except pa.ArrowException:
         return None
     return text_hashes(texts, keys)
 
@@ -409,8 +411,9 @@ class Fingerprinting:
         if not self.names:
             return
         for batch in self.table.batches(self.names):
-            if batch.rows.num_rows:
-                yield [self._hashed(batch.rows.column(place)) for place in range(len(self.names))]
+            for start in range(0, batch.rows.num_rows, ROWS_AT_ONCE):
+                some = batch.rows.slice(start, ROWS_AT_ONCE)
+                yield [self._hashed(some.column(place)) for place in range(len(self.names))]
 
     def _hashed(self, column: pa.ChunkedArray) -> Hashes:
         found = value_hashes(column, self.keys.values)

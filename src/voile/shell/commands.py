@@ -18,6 +18,7 @@ from rich.console import Console, Group
 from rich.markup import escape
 from rich.text import Text
 
+from voile import formulas
 from voile.engines import read_all
 from voile.engines.rows import check_table_name
 from voile.errors import UsageError, VoileError, did_you_mean
@@ -30,6 +31,7 @@ from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.session import EndOfSession, Session, is_command
 from voile.terminal import complain, say, table_of
+from voile.terminal.escaping import console
 from voile.terminal.progress import fitting_progress
 from voile.units import counted
 
@@ -58,31 +60,31 @@ DRAWN = Marks("█", "─", "├", "┤", "●", "◀", "▶", "│", "┼")
 ASCII = Marks("#", "-", "[", "]", "o", "<", ">", "|", "+")
 
 
-def print_bars(answer: Answer, sql: str, console: Console) -> None:
+def print_bars(answer: Answer, sql: str, printer: Console) -> None:
     """One line for each estimate: its name, the bar with its whisker, the number."""
     what = drawing(answer, sql, most_bars=MOST_BARS)
-    marks = DRAWN if console.encoding.lower().startswith("utf") else ASCII
+    marks = DRAWN if printer.encoding.lower().startswith("utf") else ASCII
     for panel in what.panels:
         grouped = BETWEEN.join(name for name in (what.groups, what.colours) if name)
         title = f"{panel.name} by {grouped}" if grouped else panel.name
-        console.print(Text(title, style="bold"))
-        print_panel(panel, console, marks)
+        printer.print(Text(title, style="bold"))
+        print_panel(panel, printer, marks)
     for note in what.notes:
-        console.print(Text(note, style="dim"))
+        printer.print(Text(note, style="dim"))
 
 
-def print_panel(panel: Panel, console: Console, marks: Marks) -> None:
+def print_panel(panel: Panel, printer: Console, marks: Marks) -> None:
     """The bars of one column, one line for each estimate."""
     labels = [label_of(bar) for bar in panel.bars]
-    longest = min(max(map(cell_len, labels)), LONGEST_LABEL, console.width // 3)
+    longest = min(max(map(cell_len, labels)), LONGEST_LABEL, printer.width // 3)
     numbers = [number_of(bar, large=panel.large) for bar in panel.bars]
-    width = console.width - longest - max(map(cell_len, numbers)) - 4
+    width = printer.width - longest - max(map(cell_len, numbers)) - 4
     for bar, label, value in zip(panel.bars, labels, numbers, strict=True):
         line = Text(no_wrap=True, overflow="crop")
         line.append(f" {fitted(label, longest)} ")
         line.append_text(bar_text(bar, panel, max(width, NARROWEST), marks))
         line.append(f" {value}")
-        console.print(line)
+        printer.print(line)
 
 
 def label_of(bar: Bar) -> str:
@@ -372,6 +374,8 @@ def csv_mode(session: Session, file: str) -> None:
         session.mode = "csv"
         return
     save(session, file, session.last().to_csv().encode())
+    if session.last().formulas:
+        say(f"note: {formulas.note(session.last().formulas)}")
 
 
 def save_parquet(session: Session, file: str) -> None:
@@ -409,7 +413,7 @@ def plot(session: Session, file: str) -> None:
             hint="end it in " + ", ".join(f".{known}" for known in FORMATS),
         )
     # In JSON and CSV mode only data goes to standard output.
-    print_bars(answer, session.sql, Console(stderr=session.mode != "table", highlight=False))
+    print_bars(answer, session.sql, console(stderr=session.mode != "table", highlight=False))
     try:
         load_altair()
     except UsageError as missing:

@@ -31,6 +31,7 @@ from voile.schema.schema import large
 from voile.shell.commands import ALIASES, COMMANDS, bring, perform
 from voile.shell.session import EndOfSession, Session, complete, is_command, split, statements
 from voile.terminal import say
+from voile.terminal.escaping import escaped
 from voile.units import counted
 
 MOST_SHOWN = 100
@@ -138,7 +139,9 @@ class ShellCompleter(Completer):
         if text.count('"') % 2:  # within a quoted name
             typed = text.rpartition('"')[2]
             names = [name for name in self.session.release.schema.names if starts(name, typed)]
-            yield from (Completion(f'{name}"', -len(typed), display=name) for name in names)
+            yield from (
+                Completion(f'{name}"', -len(typed), display=escaped(name)) for name in names
+            )
             return
         found = re.search(r"\w*\Z", text)
         typed = found[0] if found else ""
@@ -159,7 +162,7 @@ def matching(words: Iterable[str], typed: str, back: int, meta: str) -> Iterator
     """Those of the words that begin with what was typed, in any case."""
     for word in words:
         if starts(word.lstrip('"'), typed):
-            yield Completion(word, back, display_meta=meta)
+            yield Completion(word, back, display=escaped(word), display_meta=meta)
 
 
 def starts(word: str, typed: str) -> bool:
@@ -192,7 +195,10 @@ def values_for(attribute: Attribute, quote: str, typed: str) -> Iterator[Complet
         literal = quote_literal(text) if is_text else text
         typed_quote = len(quote)  # which stands before what is completed
         yield Completion(
-            literal[typed_quote:], -len(typed), display=text, display_meta=attribute.name
+            literal[typed_quote:],
+            -len(typed),
+            display=escaped(text),
+            display_meta=escaped(attribute.name),
         )
 
 
@@ -358,10 +364,13 @@ def run(
     commands: Sequence[str] = (),
     *,
     tables: Mapping[str, str] | None = None,
+    check: bool = True,
     as_json: bool = False,
 ) -> int:
     """Answer what is given; the exit code is 1 if anything was refused (0 at a prompt)."""
-    session = Session(Release.open(path), mode="json" if as_json else "table")
+    session = Session(
+        Release.open(path, check=check), mode="json" if as_json else "table", check=check
+    )
     for name, file in (tables or {}).items():
         bring(session, name, file)
     if commands:

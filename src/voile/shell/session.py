@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -11,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from rich.console import Console
-
 from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.kinds.release import Release
-from voile.terminal import say, say_notes, show
-from voile.terminal.answers import explanation_view
+from voile.terminal import say, say_notes, show, show_lines
+from voile.terminal.answers import explanation_view, show_csv
+from voile.terminal.escaping import console, json_text
 
 SKIPPED = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
 # The pieces of SQL within which a semicolon means nothing; a blank line ends a quotation, too,
@@ -96,6 +94,8 @@ class Session:
     release: Release
     mode: Mode = "table"
     interactive: bool = False
+    check: bool = True
+    """Whether the release's files are hashed when it is opened."""
     confidence: float = 0.95
     simultaneous: bool = False
     refine: bool = False
@@ -129,7 +129,7 @@ class Session:
 
     def reopen(self) -> None:
         """Begin anew with the same release, where a query was cut off and left half a result."""
-        self.release = Release.open(self.release.path)
+        self.release = Release.open(self.release.path, check=self.check)
 
     def last(self) -> Answer:
         """The last answer; refuses if there is none."""
@@ -142,17 +142,17 @@ class Session:
     def print(self, data: Any, view: Callable[[], Any]) -> None:
         """A result: JSON on one line in JSON mode, else for reading."""
         if self.mode == "json":
-            print(json.dumps(data, ensure_ascii=False, default=str), flush=True)
+            show_lines([json_text(data, default=str)])
         else:
             show(None, view)
 
     def print_answer(self, answer: Answer) -> None:
         """Print an answer in the session's mode."""
         if self.mode == "json":
-            print(json.dumps(answer.to_dict(), ensure_ascii=False), flush=True)
+            show_lines([json_text(answer.to_dict())])
             return
         if self.mode == "csv":
-            print(answer.to_csv(), end="", flush=True)
+            show_csv(answer)
             return
         more = len(answer.rows) - SHOWN_ROWS if self.interactive else 0
         short = dataclasses.replace(answer, rows=answer.rows[:SHOWN_ROWS]) if more > 0 else answer
@@ -172,5 +172,5 @@ class Session:
         if not (self.interactive and sys.stderr.isatty()):
             yield
             return
-        with Console(stderr=True).status("estimating … (Ctrl-C cancels)"):
+        with console(stderr=True).status("estimating … (Ctrl-C cancels)"):
             yield

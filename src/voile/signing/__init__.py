@@ -1,7 +1,7 @@
 """Keys and signatures: who vouches for a release.
 
 keys.py         private and public keys, trusted signers, passphrases, key files
-openssh.py      the files of OpenSSH        bcrypt.py  how they are encrypted
+openssh.py      the files of OpenSSH
 statements.py   what is signed, and signature.json
 """
 

@@ -135,20 +135,19 @@ def armoured(content: bytes) -> bytes:
 
 def decrypted(sealed: bytes, cipher: str, options: bytes, passphrase: bytes) -> bytes:
     """The private part, by a key that is derived from the passphrase."""
-    from cryptography.hazmat.primitives.ciphers import (  # noqa: PLC0415  (only to sign)
+    import bcrypt  # noqa: PLC0415  (only to sign)
+    from cryptography.hazmat.primitives.ciphers import (  # noqa: PLC0415
         Cipher,
         algorithms,
         modes,
     )
-
-    from voile.signing.bcrypt import derived_key  # noqa: PLC0415  (compiled)
 
     reader = Reader(options)
     salt, rounds = reader.string(), reader.number()
     if not 1 <= rounds <= MOST_ROUNDS:
         raise KeyFormatError(f"it asks for {rounds:,} rounds")
     size = CIPHERS[cipher]
-    key = derived_key(passphrase, salt, rounds, size + 16)
+    key = bcrypt.kdf(passphrase, salt, size + 16, rounds, ignore_few_rounds=True)
     stream = Cipher(algorithms.AES(key[:size]), modes.CTR(key[size:])).decryptor()
     found = stream.update(sealed) + stream.finalize()
     if found[:4] != found[4:8]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -10,25 +9,25 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from voile.terminal.escaping import console, escaped, json_text
+
 
 def show(data: Any, view: Any) -> None:
     """A result on standard output: JSON where asked for, else what `view` makes."""
     if data is not None:
-        show_lines([json.dumps(data, ensure_ascii=False, indent=2)])
+        show_lines([json_text(data, indent=2)])
         return
-    from rich.console import Console
-
-    console = Console()
-    console.on_broken_pipe = broken_pipe  # type: ignore[method-assign]
+    printer = console()
+    printer.on_broken_pipe = broken_pipe  # type: ignore[method-assign]
     with until_the_pipe_breaks():
-        console.print(view(), crop=False)
+        printer.print(view(), crop=False)
 
 
 def show_lines(lines: list[str]) -> None:
     """Lines of a result as they are, not broken to fit the screen."""
     with until_the_pipe_breaks():
         for line in lines:
-            print(line)
+            print(escaped(line))
 
 
 @contextmanager
@@ -49,10 +48,8 @@ def broken_pipe() -> None:
 
 def say(text: str) -> None:
     """Everything that is not a result; lines are not cut, so that commands can be copied."""
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(text, style="dim", markup=False)
+    printer = console(stderr=True, highlight=False, soft_wrap=True)
+    printer.print(text, style="dim", markup=False)
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -63,13 +60,12 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """An error and its hint on standard error."""
-    from rich.console import Console
     from rich.markup import escape
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/bold red] {escape(message)}")
+    printer = console(stderr=True, highlight=False, soft_wrap=True)
+    printer.print(f"[bold red]error:[/bold red] {escape(message)}")
     if hint:
-        console.print(f"[bold]hint:[/bold] {escape(hint)}")
+        printer.print(f"[bold]hint:[/bold] {escape(hint)}")
 
 
 def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:

@@ -10,19 +10,26 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation, Section
     from voile.estimate import Answer
-from voile.terminal import say, say_notes, show, table_of
+from voile.terminal import say, say_notes, show, show_lines, table_of
 
 
-def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: bool) -> None:
+def show_answer(
+    answer: Answer,
+    *,
+    output: Path | None,
+    as_csv: bool,
+    as_json: bool,
+    csv_safe: bool = False,
+) -> None:
     """An answer where and how it is wanted, and beside it what should be known about it."""
     if output:
-        write_answer(answer, output)
+        write_answer(answer, output, csv_safe=csv_safe)
     if as_json:
         show(answer.to_dict(), None)
         return
     say_notes(answer.notes)
     if as_csv:
-        print(answer.to_csv(), end="")
+        show_csv(answer, csv_safe=csv_safe)
     elif not output:
         show(None, lambda: answer)
     if not answer.rows:
@@ -44,7 +51,12 @@ def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: b
             break
 
 
-def write_answer(answer: Answer, path: Path) -> None:
+def show_csv(answer: Answer, *, csv_safe: bool = False) -> None:
+    """An answer as CSV; what a terminal would act upon is escaped, as everywhere."""
+    show_lines(answer.to_csv(safe=csv_safe).removesuffix("\n").split("\n"))
+
+
+def write_answer(answer: Answer, path: Path, *, csv_safe: bool = False) -> None:
     """The answer as a file of the kind that its name says."""
     import io
 
@@ -53,7 +65,8 @@ def write_answer(answer: Answer, path: Path) -> None:
 
     match path.suffix.lower():
         case ".csv":
-            content = answer.to_csv().encode()
+            content = answer.to_csv(safe=csv_safe).encode()
+            say_formulas(0 if csv_safe else answer.formulas)
         case ".json":
             content = json.dumps(answer.to_dict(), ensure_ascii=False, indent=2).encode()
         case ".parquet":
@@ -69,6 +82,15 @@ def write_answer(answer: Answer, path: Path) -> None:
             )
     write_whole(path, content)
     say(f"wrote {path}")
+
+
+def say_formulas(cells: int) -> None:
+    """Warn of cells of a CSV file that a spreadsheet would compute."""
+    from voile.errors import spelled
+    from voile.formulas import note
+
+    if cells:
+        say(f"note: {note(cells)}; {spelled('csv_safe', True)} puts an apostrophe in front")
 
 
 def explanation_view(found: Explanation) -> Any:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import table_of
+from voile.terminal.escaping import console
 from voile.terminal.progress import whole_numbers
 from voile.units import chance, counted, percent, rounded
 
@@ -224,13 +225,12 @@ class points_bar:  # noqa: N801  (used as a function)
     def __enter__(self) -> points_bar:
         self._bar: Any = None
         if sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
             from rich.progress import TimeRemainingColumn as Remaining
 
             self._bar = Progress(
                 TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining(),
-                console=Console(stderr=True), transient=True,
+                console=console(stderr=True), transient=True,
             )  # fmt: skip
             self._bar.start()
         return self

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from voile.terminal.escaping import console
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -15,7 +17,6 @@ class progress_bar:  # noqa: N801  (used as a function)
     def __enter__(self) -> progress_bar:
         self._bar: Any = None
         if sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
@@ -24,7 +25,7 @@ class progress_bar:  # noqa: N801  (used as a function)
                 TextColumn("{task.completed:,.0f}/{task.total:,.0f} rows"),
                 TextColumn("{task.fields[speed]}"),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=console(stderr=True),
                 transient=True,
             )
             self._bar.start()
@@ -53,10 +54,9 @@ class fitting_progress:  # noqa: N801  (used as a function)
     def __enter__(self) -> fitting_progress:
         self._bars: Any = None
         if sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import Progress
 
-            self._bars = Progress(console=Console(stderr=True), transient=True)
+            self._bars = Progress(console=console(stderr=True), transient=True)
             self._bars.start()
         return self
 
@@ -136,6 +136,4 @@ def whole_texts(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
 
 def is_narrow(columns: int = NARROW) -> bool:
     """Whether the terminal is narrower than that."""
-    from rich.console import Console
-
-    return Console().width < columns
+    return console().width < columns

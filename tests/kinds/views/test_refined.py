@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import voile
 from voile.engines import read_all
 from voile.kinds.views.estimator import adding_up
+from voile.kinds.views.refinement import storage
 from voile.query import DomainSums, parse
 from voile.query.predicate import Term
 from voile.release import ViewRelease
@@ -198,6 +201,47 @@ def test_a_release_that_was_replaced_is_refined_anew(tmp_path: Path) -> None:
         ViewRelease.open(target).query(question, refine=True)
     assert ViewRelease.open(target).refine(replace_broken=True)
     assert ViewRelease.open(target).query(question, refine=True).to_dict() == answers[2]
+
+
+def test_a_model_that_is_not_of_the_release_is_fitted_anew(tmp_path: Path) -> None:
+    """It says the right digest, and is a whole file: forged by somebody who can write beside it."""
+    question = "select count(*) from data where a = 1"
+    table = pa.table({name: [i % size for i in range(1200)] for name, size in SMALL.items()})
+    made = voile.publish(table, prior=0.02, simulate_seed=6)
+    release = made.save(tmp_path / "people.voile")
+    assert isinstance(release, ViewRelease)
+    good = release.refine()
+    answer, path = release.query(question, refine=True), release.refinement_path
+    digest = json.loads(str(np.load(path)["about"]))["of"]
+    kept = path.read_bytes()
+    shares = np.full_like(good.mixture.tables[0], 0.001)
+    shares[:, 1] = 0.997
+    certain = replace(good.error, weights=np.zeros(3))
+    forgeries = [
+        replace(good, mixture=replace(good.mixture, tables=(shares, *good.mixture.tables[1:]))),
+        replace(good, mixture=replace(good.mixture, rows=10 * good.mixture.rows)),
+        replace(good, error=certain),
+        replace(good, error=replace(good.error, whole=0.0)),
+        replace(good, error=replace(good.error, rows=1.0)),
+    ]
+    for forged in forgeries:
+        storage.save(forged, path, of=digest)
+        found = ViewRelease.open(release.path).query(question, refine=True)
+        assert found.to_dict() == answer.to_dict()
+        assert np.array_equal(np.load(path)["full_mix"], good.mixture.mix)
+    path.write_bytes(kept)
+    before = path.stat().st_mtime_ns
+    assert ViewRelease.open(release.path).query(question, refine=True).to_dict() == answer.to_dict()
+    assert path.stat().st_mtime_ns == before  # what is of the release is not fitted again
+
+
+def test_a_file_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.refined.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("full_mix.npy", bytes(2**28 + 1))
+    assert path.stat().st_size < 2**20
+    with pytest.raises(voile.VoileError, match="ValueError"):
+        storage.load(path, of="")
 
 
 def test_adding_up() -> None:

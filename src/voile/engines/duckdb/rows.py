@@ -50,6 +50,8 @@ HISTOGRAMS = 8
 """Histograms of all rows that are kept."""
 BATCH = 2**17
 """Rows of a batch of codes."""
+AS_WRITTEN = "hive_partitioning = false, union_by_name = false"
+"""A file is its own columns and rows, whatever the folders around it are called."""
 ROWS, SCORED = '"release rows"', '"scored rows"'
 BINS_CHECKED = 10**5
 """Tuples on which a condition is tried at the ends of bins."""
@@ -92,7 +94,7 @@ class DuckRows(ReleaseRows):
         self, files: Sequence[Path], scores: pa.Table | None, beside: pa.Table | None
     ) -> None:
         columns = ", ".join(quote_identifier(name) for name in self.schema.names)
-        rows = f"read_parquet([{escaped(files)}])" if files else no_rows(self.schema)
+        rows = f"read_parquet([{escaped(files)}], {AS_WRITTEN})" if files else no_rows(self.schema)
         if scores is not None:
             self._keep("scores of histories", scores)
             columns += f", {SCORE}, {SPREAD}"

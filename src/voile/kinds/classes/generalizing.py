@@ -20,6 +20,7 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import check_free, write_whole
+from voile.formulas import NUMBER, PATTERN, as_text, is_formula
 from voile.kinds.classes.finding import FoundGrouping, find, units_for
 from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
 from voile.kinds.classes.publishing import showing
@@ -106,13 +107,23 @@ class GeneralizedTable(Record):
             return picked.with_columns(**texts)
         return self.table
 
-    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """To a CSV or Parquet file, in one step; it is in the register before that."""
+    @property
+    def formulas(self) -> int:
+        """How many of its texts a spreadsheet might compute."""
+        columns = [pc.sum(formula_cells(c)).as_py() or 0 for c in text_columns(self.table).values()]
+        return sum(columns) + sum(map(is_formula, self.table.column_names))
+
+    def write(self, path: str | Path, *, overwrite: bool = False, csv_safe: bool = False) -> Path:
+        """To a CSV or Parquet file, in one step; it is in the register before that.
+
+        With `csv_safe`, texts of a CSV file that a spreadsheet would compute have an apostrophe
+        in front.
+        """
         target, buffer = Path(path), io.BytesIO()
         plain = self.table.replace_schema_metadata(None)
         check_file(target, overwrite=overwrite)
         if target.suffix.lower() == ".csv":
-            pacsv.write_csv(plain, buffer)
+            pacsv.write_csv(without_formulas(plain) if csv_safe else plain, buffer)
         else:
             pq.write_table(plain, buffer, compression="zstd")
         if self.registration is None:
@@ -421,6 +432,32 @@ def ranks(coded: pa.DictionaryArray) -> Codes:
     place[-1] = 0
     found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
     return found
+
+
+def text_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """The columns of texts, by name."""
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        coded = pa.types.is_dictionary(column.type)
+        plain = column.cast(column.type.value_type) if coded else column
+        if pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type):
+            found[name] = plain
+    return found
+
+
+def formula_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which texts a spreadsheet might compute."""
+    begins = pc.match_substring_regex(column, PATTERN)
+    return pc.and_not(begins, pc.match_substring_regex(column, NUMBER))
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before such texts, and before such names of columns."""
+    for name, column in text_columns(table).items():
+        marked = pc.binary_join_element_wise("'", column, "")
+        safe = pc.if_else(formula_cells(column), marked, column)
+        table = table.set_column(table.column_names.index(name), name, safe)
+    return table.rename_columns([as_text(name) for name in table.column_names])
 
 
 def check_file(path: Path, *, overwrite: bool) -> None:

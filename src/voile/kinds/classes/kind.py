@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from voile.kinds.kind import FolderKind, FrontierMethod, Parts
+from voile.kinds.kind import PARTS, FolderKind, FrontierMethod, Parts
 
 if TYPE_CHECKING:
     pass
@@ -17,6 +17,7 @@ class Classes(FolderKind):
     name = "classes"
     methods = ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial")
     about = "classes of rows"
+    file_names = (PARTS, r"(classes|sensitive)/part-00000\.parquet")
     parts = Parts(
         options="options:ClassOptions",
         manifest="manifest:ClassManifest",

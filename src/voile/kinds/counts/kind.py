@@ -16,6 +16,7 @@ class CountTables(FolderKind):
     name = "counts"
     methods = ("conjuncts",)
     about = "tables of counts"
+    file_names = (r"data/table-[0-9]{4,6}\.parquet",)
     parts = Parts(
         options="options:CountOptions",
         manifest="manifest:ConjunctManifest",

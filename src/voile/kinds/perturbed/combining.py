@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from voile.engines.table import Nulls
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.domain import check_name
+from voile.kinds.parquet import read_parquet
 from voile.kinds.perturbed.publishing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import Local, Retention, WholeRows
@@ -198,7 +198,7 @@ def joined(parts: Sequence[LocalRelease], key: str) -> CombinedRows:
 def keys_of(part: LocalRelease, key: str) -> pa.Array:
     """The keys of a part's rows; refused where one repeats."""
     keys = pa.chunked_array(
-        [c for file in part.files for c in pq.read_table(file, columns=[key])[key].chunks],
+        [c for file in part.files for c in read_parquet(file, [key])[key].chunks],
         pa.string(),
     ).combine_chunks()
     if len(keys.unique()) < len(keys):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from voile.errors import UsageError
-from voile.kinds.kind import FolderKind, FrontierMethod, Parts
+from voile.kinds.kind import PARTS, FolderKind, FrontierMethod, Parts
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -23,6 +23,7 @@ class Views(FolderKind):
     name = "views"
     methods = ("alphabeta",)
     about = "a noisy view"
+    file_names = (PARTS, r"history/part-00000\.parquet")
     parts = Parts(
         options="options:ViewOptions",
         manifest="manifest:ViewManifest",

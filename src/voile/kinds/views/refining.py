@@ -11,12 +11,16 @@ from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.estimator import ViewModel
 from voile.kinds.views.refinement import storage as refinement_file
-from voile.kinds.views.refinement.fit import Refinement, refine
+from voile.kinds.views.refinement.fit import Refinement, probe_noise, refine
+from voile.kinds.views.refinement.fit import agrees as model_agrees
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
 from voile.progress import Progress
 from voile.query.domain import Weights
 from voile.schema import Schema
+
+MOST_LOOKED_AT = 2**22
+"""Rows of a view that a kept model is compared with; of larger ones, only the totals are."""
 
 
 def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Refinement | None:
@@ -59,6 +63,29 @@ def fit(
         domain=schema.size,
         progress=progress,
     )
+
+
+def agrees(
+    found: Refinement,
+    mechanism: AlphaBeta | Shaped | Series,
+    view: Callable[[], ReleaseRows],
+    schema: Schema,
+    *,
+    seen: int,
+    rows: int | None,
+) -> bool:
+    """Whether a kept model can be of this release; whoever can write beside it may have put it."""
+    if not isinstance(mechanism, AlphaBeta):
+        return False
+    noise = probe_noise(
+        noise_mean=mechanism.noise_mean,
+        excess=mechanism.excess,
+        retention=mechanism.retention,
+        noise_variance=mechanism.noise_variance,
+        domain=schema.size,
+    )
+    codes = view().codes() if seen <= MOST_LOOKED_AT else None
+    return model_agrees(found, noise, codes, schema.sizes, seen=seen, rows=rows)
 
 
 def model(found: Refinement, schema: Schema) -> ViewModel:

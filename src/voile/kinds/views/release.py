@@ -244,8 +244,17 @@ class ViewRelease(Release):
         if self._refinement is None:
             path, digest = self.refinement_path, self._digest
             found = refining.kept(path, digest, self.schema, replace_broken=replace_broken)
+            rows = self.manifest.public_rows
+            if found is not None and not refining.agrees(
+                found,
+                self.mechanism,
+                lambda: self._view,
+                self.schema,
+                seen=self.manifest.rows,
+                rows=rows,
+            ):
+                found = None  # of something else, whatever it says
             if found is None:
-                rows = self.manifest.public_rows
                 found = refining.fit(
                     self.mechanism, lambda: self._view, self.schema, rows, progress
                 )

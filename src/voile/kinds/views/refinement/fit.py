@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -227,13 +228,14 @@ def refine(
     columns, widths = checked(codes, sizes)
     seen = len(columns[0])
     layout = PackedLayout.suited(widths, seen)
-    noise = ProbeNoise(
-        retention=retention,
+    noise = probe_noise(
+        noise_mean=noise_mean,
         excess=excess,
-        rows=times(noise_mean, domain),
-        dispersion=noise_variance / noise_mean if noise_mean > 0 else 1.0,
+        retention=retention,
+        noise_variance=noise_variance,
+        domain=domain,
     )
-    total = max(1.0, (seen - noise.rows) / excess if rows is None else float(rows))
+    total = expected_rows(noise, seen, rows)
     known = KnownNoise(total, excess, times(noise_mean, layout.uniform_tuples))
     view = sampled(layout, columns, seed)
     with ThreadPoolExecutor(threads or CHUNKS) as pool:
@@ -250,6 +252,23 @@ def refine(
     }
     error = error_model(found, noise, total, public=rows is not None)
     return Refinement(mixture, error, halves, report)
+
+
+def probe_noise(
+    *, noise_mean: float, excess: float, retention: float, noise_variance: float, domain: int
+) -> ProbeNoise:
+    """What a release states about its noise."""
+    return ProbeNoise(
+        retention=retention,
+        excess=excess,
+        rows=times(noise_mean, domain),
+        dispersion=noise_variance / noise_mean if noise_mean > 0 else 1.0,
+    )
+
+
+def expected_rows(noise: ProbeNoise, seen: int, rows: float | None) -> float:
+    """How many records there are: what is public, else the estimate."""
+    return max(1.0, (seen - noise.rows) / noise.excess if rows is None else float(rows))
 
 
 def fitted(
@@ -274,7 +293,7 @@ def error_model(
 ) -> ErrorModel:
     """What the residuals of the halves say about the error of the whole fit."""
     weights, errors = law(found)
-    whole = float(noise.variance(np.array(total), np.array(1.0)))
+    whole = float(noise.variance(np.array(total), np.array(1.0)))  # `agrees` computes it again
     return ErrorModel(
         weights=np.maximum(weights + CAUTION * errors, LEAST_WEIGHTS),
         follows=float(found.follows.max(initial=0.0)),
@@ -282,6 +301,67 @@ def error_model(
         whole=whole,
         unsure=0.0 if public else math.sqrt(whole) / total,
     )
+
+
+FURTHEST = 10.0
+"""Standard deviations between a count of the model and that of the view; fits stay below 5."""
+MOST_CELLS = 10**5
+
+
+def agrees(
+    found: Refinement,
+    noise: ProbeNoise,
+    codes: Sequence[npt.NDArray[Any]] | None,
+    sizes: Sequence[int],
+    *,
+    seen: int,
+    rows: float | None,
+) -> bool:
+    """Whether a model can be one of this view: totals as they follow from it, and its counts.
+
+    The counts of all values, and of pairs of values, are as far from those of the view as the
+    model's own error allows. `codes` are the view's rows; None where looking takes too long.
+    """
+    error, total = found.error, expected_rows(noise, seen, rows)
+    whole = float(noise.variance(np.array(total), np.array(1.0)))
+    unsure = 0.0 if rows is not None else math.sqrt(whole) / total
+    stated = [found.mixture.rows, error.rows, error.whole, error.unsure]
+    if not np.allclose(stated, [total, total, whole, unsure], rtol=1e-9, atol=0.0):
+        return False
+    if not (error.weights >= LEAST_WEIGHTS).all():
+        return False
+    if codes is None:
+        return True
+    known = [j for j in range(len(sizes)) if j not in found.mixture.left_out]
+    subsets = [(j,) for j in known] + list(combinations(known, 2))
+    return all(
+        furthest(found, noise, [codes[j] for j in subset], sizes, subset) < FURTHEST
+        for subset in subsets
+        if math.prod(sizes[j] for j in subset) <= MOST_CELLS
+    )
+
+
+def furthest(
+    found: Refinement,
+    noise: ProbeNoise,
+    codes: Sequence[npt.NDArray[Any]],
+    sizes: Sequence[int],
+    subset: Sequence[int],
+) -> float:
+    """Of all cells of a few attributes, how far the model is from the view, in standard errors."""
+    widths = [sizes[j] for j in subset]
+    cells = math.prod(widths)
+    place = np.ravel_multi_index([np.asarray(column, np.int64) for column in codes], widths)
+    seen = np.bincount(place, minlength=cells).astype(np.float64)
+    domain = np.full(cells, 1 / cells)
+    plain, model = noise.plain(seen, domain, 1.0), found.mixture.marginal(subset).ravel()
+    variance = noise.variance(np.maximum(plain, 0.0), domain)
+    both = variance + found.error.model_variance(model, variance)
+    return float((np.abs(plain - model) / np.sqrt(np.maximum(both, LEAST_VARIANCE))).max())
+
+
+LEAST_VARIANCE = 1e-6
+"""Where there is no noise and the model expects nothing, a row is far from it."""
 
 
 def sampled(layout: PackedLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ UNREADABLE = (
     SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
 )  # fmt: skip
 """What NumPy and zipfile raise on bytes that are no such file."""
+LARGEST_FILE = 2**28
+"""Bytes of the arrays, unpacked: a little more than the largest fits have."""
 HINT = "delete the file and refine the release again"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -66,7 +69,9 @@ def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refineme
     have.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(checked_size(file), allow_pickle=False) as stored:
+            if sum(each.file_size for each in stored.zip.infolist()) > LARGEST_FILE:
+                raise ValueError("it is too large")
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         return None
@@ -81,6 +86,13 @@ def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refineme
         return found
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise broken(path, str(error)) from None
+
+
+def checked_size(file: IO[bytes]) -> IO[bytes]:
+    """Refuse what would fill the memory, before it is read."""
+    if os.fstat(file.fileno()).st_size > LARGEST_FILE:
+        raise ValueError("it is too large")
+    return file
 
 
 def read(about: dict[str, Any], arrays: Arrays) -> Refinement:
