@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from tests.support.collecting import (
     SURVEY,
     application,
     ask,
+    collector,
     one,
     payload,
     some_submission,
@@ -22,6 +27,7 @@ from tests.support.collecting import (
     survey,
     together,
 )
+from tests.support.soak import rounds
 from voile.client import Spec, read_submission
 from voile.collect import Writer, opened
 from voile.collect.server import RequestLimits, make_app
@@ -259,3 +265,28 @@ def test_a_fault_of_ours_is_503_and_tells_nothing(tmp_path: Path) -> None:
         answer = one(ask(made, "POST", "/v1/rows", payload(survey(), [A], [GOOD])))
         assert answer.status == 200  # the writer's thread lives on
         writer.close()
+
+
+def test_half_open_connections_keep_nobody_out(tmp_path: Path) -> None:
+    """Neither others, nor who shares the address; and the collector ends in time."""
+    spec = tmp_path / "spec.json"
+    spec.write_bytes(survey().raw)
+    with collector(tmp_path / "store", "--spec", str(spec)) as running:
+        place = ("127.0.0.1", running.port)
+        half = [
+            socket.create_connection(place, 20, source_address=("127.0.0.2", 0))
+            for _ in range(rounds(200, 1010))
+        ]
+        for one_of_them in half:
+            with contextlib.suppress(OSError):  # some are closed already, for others
+                one_of_them.sendall(b"POST /v1/rows HTTP/1.1\r\n")
+        for source in ("127.0.0.2", "127.0.0.3"):
+            asking = http.client.HTTPConnection(*place, timeout=20, source_address=(source, 0))
+            asking.request("GET", "/v1/health")
+            assert asking.getresponse().status == 200
+            asking.close()
+        began = time.monotonic()
+        assert running.stop()[0] == 0
+        assert time.monotonic() - began < 3 + 2
+        for one_of_them in half:
+            one_of_them.close()

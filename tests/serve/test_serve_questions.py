@@ -269,6 +269,16 @@ def test_texts_that_could_fill_the_memory_are_refused(text: str) -> None:
         asking().read(f"select count(*) from t where length({text}) > 3")
 
 
+def test_answers_with_very_many_numbers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take time to make, also when they are free."""
+    monkeypatch.setattr("voile.serve.question.MOST_ESTIMATES", 60)
+    sums = ", ".join(f"sum(age + {n})" for n in range(7))
+    reader = asking()
+    assert reader.read(f"select sex, age, {sums[:-13]} from t group by sex, age").totals
+    with pytest.raises(QueryError, match="10 groups with 7 numbers each, more than 60"):
+        reader.read(f"select sex, age, {sums} from t group by sex, age")
+
+
 def test_short_texts_are_answered() -> None:
     for text in ("replace(sex, 'a', 'bb')", "lpad(sex, 20, ' ')", "upper(sex) || '!'",
                  "regexp_replace(sex, 'a+', 'b')"):  # fmt: skip

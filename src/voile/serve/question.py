@@ -100,6 +100,8 @@ def change_of(ends: tuple[int, int], cells: int, *, always: bool, per_person: in
 
 
 MOST_TOTALS = 50
+MOST_ESTIMATES = 20_000
+"""Numbers in an answer: groups times columns. To make them takes time, also if they are free."""
 LONGEST, LONGEST_SEED = 10_000, 200
 """Characters of a question, and of a seed."""
 KEPT = 4096
@@ -242,6 +244,7 @@ class QuestionReader:
         first = tuple(query.groups[i] for i in earlier)
         expected, found = self._evaluator.listed(query, first)
         labels = self._evaluator.labels(first, expected)
+        check_size(query, len(found))
         meanings = self._group_meanings(first, labels, expected)
         order = sorted(range(len(first)), key=lambda i: json.dumps(meanings[i]))
         listed, back = arranged(found, inverse(order))
@@ -466,6 +469,17 @@ def parsed(sql: str, schema: Schema, called: str) -> Query:
 def declared(sql: str, schema: Schema) -> Query:
     """The condition of a declared subset, as a question that has it."""
     return parse(f"select count(*) from rows where {sql}", schema)
+
+
+def check_size(query: Query, groups: int) -> None:
+    """Refuse an answer with too many numbers."""
+    columns = sum(not isinstance(column.source, int) for column in query.columns)
+    if groups > 1 and groups * columns > MOST_ESTIMATES:
+        raise QueryError(
+            f"the answer would have {groups:,} groups with {columns} numbers each, more than "
+            f"{MOST_ESTIMATES:,} in all",
+            hint="ask for fewer columns at once, or for coarser groups, as in floor(age / 10)",
+        )
 
 
 def inverse(order: Sequence[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ssl
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ from voile.serve.worker import spare_collections
 from voile.serve.workers import QuestionWorkers
 from voile.web.limits import WorkPool
 from voile.web.server import WebOptions, listening, run_server, url_of
+
+SWITCH = 0.001
+"""Seconds that a thread computes while others wait."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,19 @@ def serve(
     with listening(how) as listener, opened(folder) as service:
         pool = WorkPool(THREADS, WAITING, each=EACH)
         workers = QuestionWorkers(service.setting)
+        before = sys.getswitchinterval()
         try:
             app = make_app(service, how.rate, pool, questions=workers, note=note)
             spare_collections()
+            # A long answer that one thread makes delays the others' short ones less.
+            sys.setswitchinterval(SWITCH)
             used = service.ledger.budgets("").everyone.used
             setting = service.setting
             found = ServerStatus(url_of(listener, how), setting.name, setting.queries, used)
             service.ledger.note("server", "started", url=found.url)
             run_server(app, how, listener, lambda: ready(found), stopping=workers.close)
         finally:
+            sys.setswitchinterval(before)
             workers.close()
             pool.close()
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
