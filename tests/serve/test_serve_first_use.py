@@ -53,12 +53,12 @@ def refused(*words: str) -> UsageError:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"queries": 10**20}, "--queries 1000.* is too large"),
-        ({"delta": float("inf")}, "--delta inf is not a finite number"),
-        ({"delta": float("nan")}, "--delta nan is not a finite number"),
-        ({"name": ""}, "--name '' is no name"),
-        ({"name": " people"}, "--name ' people' is no name"),
-        ({"ledger": "sqlite:///x"}, "--ledger must be postgresql://…, not 'sqlite'"),
+        ({"queries": 10**20}, "queries=1000.* is too large"),
+        ({"delta": float("inf")}, "delta=inf is not a finite number"),
+        ({"delta": float("nan")}, "delta=nan is not a finite number"),
+        ({"name": ""}, "name='' is no name"),
+        ({"name": " people"}, "name=' people' is no name"),
+        ({"ledger": "sqlite:///x"}, "ledger= must be postgresql://…, not 'sqlite'"),
     ],
 )
 def test_what_no_server_can_be_begun_with(
@@ -90,7 +90,7 @@ def test_the_error_of_a_count_is_that_of_all_rows_that_one_person_has(tmp_path: 
 def test_names_that_every_analyst_would_be_told_are_noted(tmp_path: Path) -> None:
     _, notes = begin(tmp_path / "server", visits(), queries=10, delta=1.0)
     (note,) = [note for note in notes if note.startswith("'patient' has 150 different values")]
-    assert "--person patient" in note
+    assert "person='patient'" in note
 
 
 def test_a_schema_that_was_read_off_the_table_declares_nothing(tmp_path: Path) -> None:

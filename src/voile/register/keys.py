@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.files import sync
 
 SECRET = 32
@@ -121,7 +121,7 @@ class KeyFile:
         except OSError as error:
             raise UsageError(
                 f"cannot write the register's key {str(self.path)!r}: {error.strerror}",
-                hint="name another register with --register PATH",
+                hint=f"name another register with {spelled('register', 'PATH')}",
             ) from None
         finally:
             with suppress(OSError):

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 
 REGISTER, KEY = "VOILE_REGISTER", "VOILE_REGISTER_KEY"
 """Variables of the environment that name the register, and the file of its key."""
@@ -58,7 +58,7 @@ def data_folder() -> Path:
     except RuntimeError:
         raise UsageError(
             "the register has no place: this user has no home folder",
-            hint=f"name it with --register PATH or the variable {REGISTER}",
+            hint=f"name it with {spelled('register', 'PATH')} or the variable {REGISTER}",
         ) from None
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "voile"

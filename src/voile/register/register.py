@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.files import check_free, sync
 from voile.kinds.registration import Departure
 from voile.privacy.composition import compose
@@ -247,10 +247,13 @@ def check_limit(limit: SpendingLimit) -> None:
     """Refuse a limit that bounds nothing."""
     if not 0 <= limit.epsilon <= 10_000:
         raise UsageError(
-            f"a limit of ε = {limit.epsilon:g} bounds nothing", hint="such as --epsilon 4"
+            f"a limit of ε = {limit.epsilon:g} bounds nothing",
+            hint=f"such as {spelled('epsilon', 4)}",
         )
     if not 0 <= limit.delta < 1:
-        raise UsageError(f"δ = {limit.delta:g} is no probability", hint="such as --delta 1e-9")
+        raise UsageError(
+            f"δ = {limit.delta:g} is no probability", hint=f"such as {spelled('delta', 1e-9)}"
+        )
     if limit.unit not in get_args(AccountUnit):
         raise UsageError(
             f"unit {limit.unit!r} is not known",

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError, VoileError, spelled
 from voile.files import sync
 from voile.register.places import RegisterPlace
 from voile.web import sqlite as files
@@ -150,7 +150,7 @@ class SqliteRegister(RegisterStore):
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
                 f"cannot make the register {str(self.path)!r}: {reason}",
-                hint="name another with --register PATH, or publish with --no-register",
+                hint=f"name another with {spelled('register', 'PATH')}, or publish without one",
             ) from None
 
     def write(self, work: Work[T]) -> T:
@@ -187,7 +187,7 @@ class SqliteRegister(RegisterStore):
             )
         return RegisterError(
             f"{str(self.path)!r} cannot be used as a register: {error}",
-            hint="name another with --register PATH, or restore it from a backup",
+            hint=f"name another with {spelled('register', 'PATH')}, or restore it from a backup",
         )
 
 
