@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -174,3 +175,47 @@ def test_verify_hashes_every_byte_whatever_is_remembered(
     voile.open(copied)
     with pytest.raises(ReleaseError, match="was changed"):
         voile.verify(copied)
+
+
+# ---------------------------------------------------------------------- what does not fit together
+
+
+def misfit(name: str, tmp_path: Path, change: Any) -> Path:
+    """A release of version 1 with its manifest changed, and sealed."""
+    folder = tmp_path / name
+    shutil.copytree(FOLDER / name, folder)
+    data = json.loads((folder / MANIFEST).read_bytes())
+    change(data)
+    manifest = kind_of(data["method"]).manifest.model_validate(data)
+    (folder / MANIFEST).write_text(manifest.sealed().text(), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("wrong", [{}, [], "occupation", None, -9, 1.5])
+def test_a_requirement_of_no_attribute_is_refused(wrong: Any, tmp_path: Path) -> None:
+    """Found by tools/fuzz_releases.py, as are those below."""
+
+    def change(data: dict[str, Any]) -> None:
+        data["guarantee"]["requirements"][1]["requirement"]["attribute"] = wrong
+
+    folder = misfit("mondrian.voile", tmp_path, change)
+    with pytest.raises(ReleaseError):
+        voile.verify(folder)
+    assert run("verify", str(folder)).returncode == 1
+
+
+@pytest.mark.parametrize("kind", [{}, [], None, 5])
+def test_a_requirement_of_no_kind_is_refused(kind: Any, tmp_path: Path) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["guarantee"]["requirements"][0]["requirement"]["kind"] = kind
+
+    with pytest.raises(ReleaseError):
+        voile.open(misfit("mondrian.voile", tmp_path, change))
+
+
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["attributes"][0] = {"name": "age", "kind": "numeric", "values": [1, 10**400]}
+
+    with pytest.raises(ReleaseError):
+        voile.open(misfit("view.voile", tmp_path, change))

@@ -37,6 +37,8 @@ DESCRIPTION_BYTES = 2**27
 """Of README.md or datapackage.json."""
 MANY_ROWS, ROWS_PER_BYTE = 2**26, 256
 """Of a file with more rows than that, how many a byte may stand for."""
+MISFITS = (TypeError, LookupError, ValueError, ArithmeticError, AttributeError)
+"""What comes of data in which one thing does not fit another, where no check says so."""
 
 
 def read_limited(folder: Path) -> bytes:

@@ -27,7 +27,14 @@ from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, PARTIAL, REPLACED, VERSION, Manifest
-from voile.kinds.opening import check_hashes, check_json, check_listed, check_shape, read_limited
+from voile.kinds.opening import (
+    MISFITS,
+    check_hashes,
+    check_json,
+    check_listed,
+    check_shape,
+    read_limited,
+)
 from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
 from voile.progress import Progress
@@ -471,6 +478,8 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
         raise
     except (VoileError, ValueError) as error:
         raise ReleaseError(f"manifest.json: {error}") from None
+    except MISFITS as error:
+        raise ReleaseError(f"manifest.json: {type(error).__name__}: {error}") from error
     if not manifest.is_whole(raw):
         raise ReleaseError("manifest.json was changed after the release was written")
     if str(schema.size) != manifest.domain_size:

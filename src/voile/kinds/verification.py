@@ -7,15 +7,18 @@ that it names. A signature says who vouches for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
+
 from voile.errors import ReleaseError
 from voile.kinds.footers import checked_metadata
 from voile.kinds.manifest import MANIFEST, SIGNATURE
-from voile.kinds.opening import check_hashes
+from voile.kinds.opening import MISFITS, check_hashes
 from voile.kinds.release import Release
 from voile.kinds.signatures import SignatureCheck, SignatureReport, Trust, signatures_of
 from voile.records import Record
@@ -78,15 +81,28 @@ def check(release: Release, *, plausible: bool = True) -> None:
     """All checks, also of a folder that is still being written."""
     check_whole(release)
     signatures_of(release)
-    release.check_terms()
-    if plausible:
-        release.check_plausible()
+    with refusing_misfits():
+        release.check_terms()
+        if plausible:
+            release.check_plausible()
 
 
 def check_whole(release: Release) -> None:
     """Every byte is as it was sealed, and the files hold what they state."""
     check_files(release)
-    check_rows(release)
+    with refusing_misfits():
+        check_rows(release)
+
+
+@contextmanager
+def refusing_misfits() -> Iterator[None]:
+    """Data of others in which one thing does not fit another are refused, and not our fault."""
+    try:
+        yield
+    except (*MISFITS, pa.ArrowException) as error:
+        raise ReleaseError(
+            f"what the release states does not fit together: {type(error).__name__}: {error}"
+        ) from error
 
 
 def examine(
@@ -102,7 +118,8 @@ def examine(
 
     def passes(step: Callable[[], object]) -> bool:
         try:
-            step()
+            with refusing_misfits():
+                step()
         except ReleaseError as error:
             problems.append(error)
             return False
