@@ -23,7 +23,7 @@ from voile.client import Spec
 from voile.collect import opened
 from voile.collect.server import RequestLimits, check_origins
 from voile.errors import UsageError, in_shell
-from voile.web.connections import ConnectionLimits, Connections
+from voile.web.connections import ConnectionLimits, OpenConnections
 from voile.web.limits import Rate, RateLimiter, party
 from voile.web.server import Address, WebOptions, bound, check_proxy, settings
 
@@ -161,7 +161,7 @@ def test_a_proxy_is_believed_only_if_it_is_named(tmp_path: Path) -> None:
     for proxy, second in (("127.0.0.1", 200), ("10.9.9.9", 429), (None, 429)):
         with application(tmp_path / f"store {proxy}", rate=Rate(0.001, 1)) as app:
             options = WebOptions(Address.of("localhost", 0), Rate(1, 1), proxy=proxy)
-            config = settings(app, options, Connections(ConnectionLimits()))
+            config = settings(app, options, OpenConnections(ConnectionLimits()))
             config.load()
             for client, status in (("203.0.113.1", 200), ("203.0.113.2", second)):
                 headers = {"x-forwarded-for": client}

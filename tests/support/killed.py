@@ -33,7 +33,7 @@ import voile.register.sketch
 from voile.errors import PromiseError, VoileError
 from voile.register import Register, SpendingLimit
 from voile.register.keys import FingerprintKey
-from voile.register.register import Entry
+from voile.register.register import RegisterEntry
 from voile.register.sketch import HashKeys, text_hashes
 
 AT_ONCE = 3
@@ -100,12 +100,12 @@ def killed_exactly(place: int) -> None:
     """Die before or after one step between the register and the name; at others, do not."""
     steps = (
         ("reserve", die),
-        ("reserve", after(Entry.reserve)),  # it is entered, and has no name yet
+        ("reserve", after(RegisterEntry.reserve)),  # it is entered, and has no name yet
         ("left", die),  # it has its name
-        ("left", after(Entry.left)),
+        ("left", after(RegisterEntry.left)),
     )
     if place < len(steps):
-        setattr(Entry, *steps[place])
+        setattr(RegisterEntry, *steps[place])
 
 
 def forked(work: Callable[[], None]) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.soak import rounds
-from voile.web.connections import ConnectionLimits, Connections, Listener
+from voile.web.connections import ConnectionLimits, Listener, OpenConnections
 from voile.web.limits import Rate
 from voile.web.server import Address, WebOptions, WebServer, listening, settings
 
@@ -42,7 +42,7 @@ def serving(limits: ConnectionLimits, app: object = hello) -> Iterator[tuple[int
     """A server in a thread: its port, and its listener."""
     begun = threading.Event()
     with listening(OPTIONS) as listener:
-        listener.connections = Connections(limits)
+        listener.connections = OpenConnections(limits)
         config = settings(app, OPTIONS, listener.connections)
         server = InThread(config, begun.set, lambda: None)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))

@@ -80,7 +80,7 @@ class Register:
 
     # ------------------------------------------------------------------ what leaves
 
-    def begin(self, table: Table, name: str) -> Entry:
+    def begin(self, table: Table, name: str) -> RegisterEntry:
         """Recognise the data set of a table that is about to be published."""
         check_data_set(name)
         self.store.begin()
@@ -89,7 +89,7 @@ class Register:
         sketches, overlaps = fingerprints(table, keys, known)
         names = self.store.read(data_sets_of)
         found = recognised(name, names, [(one.data_sets, o) for one, o in overlaps])
-        return Entry(self, name, sketches, found, {one.digest for one in known}, keys)
+        return RegisterEntry(self, name, sketches, found, {one.digest for one in known}, keys)
 
     def _keys(self) -> tuple[FingerprintKey, ...]:
         """The keys, of which the database must know the first: else rows are not recognised."""
@@ -265,7 +265,7 @@ def check_limit(limit: SpendingLimit) -> None:
 
 
 @dataclass
-class Entry:
+class RegisterEntry:
     """One departure: recognised, then reserved, then left."""
 
     register: Register

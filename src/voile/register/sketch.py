@@ -162,7 +162,7 @@ class HashKeys:
 # ---------------------------------------------------------------------- samples of rows
 
 
-class RowSample:
+class SketchedRows:
     """The different rows with the smallest hashes, and how often each occurs.
 
     A row that is in it in the end was never left out before, so that its count is exact.
@@ -319,7 +319,7 @@ class SampledRows:
 
     @classmethod
     def within(
-        cls, sample: RowSketch | RowSample, rows: int, chosen: npt.NDArray[np.bool_]
+        cls, sample: RowSketch | SketchedRows, rows: int, chosen: npt.NDArray[np.bool_]
     ) -> SampledRows:
         """The chosen rows of a sample."""
         counts = sample.counts[chosen].astype(np.float64)
@@ -364,7 +364,7 @@ class ColumnSet:
 
     places: tuple[int, ...]
     """In the table's own order."""
-    sample: RowSample
+    sample: SketchedRows
     wanted: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     seen: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
@@ -393,7 +393,7 @@ class Fingerprinting:
         """The sketch, and for each known one what both have in common; None: no column."""
         rows, sums = 0, np.zeros(len(self.names), np.uint64)
         whole = tuple(range(len(self.names)))
-        sets = {whole: ColumnSet(whole, RowSample(len(whole)))}
+        sets = {whole: ColumnSet(whole, SketchedRows(len(whole)))}
         self._prepare(sets)
         for values in self._batches():
             rows += len(values[0])
@@ -434,7 +434,7 @@ class Fingerprinting:
             if here:
                 wanted.setdefault(here, []).append(self._restricted(other, there))
         for here in sorted(wanted, key=len, reverse=True)[:MOST_SETS]:
-            one = sets.setdefault(here, ColumnSet(here, RowSample(len(here))))
+            one = sets.setdefault(here, ColumnSet(here, SketchedRows(len(here))))
             one.wanted = np.unique(np.concatenate(wanted[here]))
             one.seen = np.zeros(len(one.wanted), np.bool_)
 

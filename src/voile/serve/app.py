@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from voile.serve.query_service import QueryService
     from voile.serve.question import Question
     from voile.serve.setting import Setting
-    from voile.serve.workers import Questions
+    from voile.serve.workers import QuestionTrial
 
 SCHEMAS = "#/components/schemas/"
 ANY = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -265,7 +265,7 @@ class OwnReader:
 class Endpoints:
     """From requests to the API and back."""
 
-    def __init__(self, api: Api, pool: WorkPool, questions: Questions) -> None:
+    def __init__(self, api: Api, pool: WorkPool, questions: QuestionTrial) -> None:
         self._api, self._pool, self._questions = api, pool, questions
         self._health = WorkPool(1, 1)
         """Of its own: whatever the others do, it does not wait for them."""
@@ -351,7 +351,7 @@ def make_app(
     rate: Rate,
     pool: WorkPool,
     *,
-    questions: Questions | None = None,
+    questions: QuestionTrial | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `rate` is that of one address, and of one token.

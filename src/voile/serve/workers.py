@@ -52,7 +52,7 @@ START = 60.0
 """Seconds to start."""
 
 
-class Questions(Protocol):
+class QuestionTrial(Protocol):
     """Where questions are read."""
 
     async def read(self, who: str, sql: str, subset: Any) -> Question:

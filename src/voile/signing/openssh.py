@@ -39,7 +39,7 @@ def public_blob(raw: bytes) -> bytes:
 
 def raw_public(text: str) -> bytes:
     """The 32 bytes of a public key from its base64."""
-    reader = Reader(unbase64(text))
+    reader = WireReader(unbase64(text))
     kind, raw = reader.text(), reader.string()
     if kind != ED25519 or len(raw) != 32 or reader.left:
         raise KeyFormatError("the key is not an Ed25519 key")
@@ -106,13 +106,13 @@ class PrivateKeyFile:
 
 def read_private(content: bytes, passphrase: Callable[[], bytes]) -> PrivateKeyFile:
     """Read a private key; `passphrase` is called only if it is encrypted."""
-    reader = Reader(armoured(content))
+    reader = WireReader(armoured(content))
     reader.expect(MAGIC)
     cipher, derivation, options = reader.text(), reader.text(), reader.string()
     if reader.number() != 1:
         raise KeyFormatError("it holds several keys")
     public, sealed = reader.string(), reader.string()
-    kind = Reader(public).text()
+    kind = WireReader(public).text()
     if kind != ED25519:
         raise KeyFormatError(f"it is a key of type {kind}")
     if cipher == "none":
@@ -142,7 +142,7 @@ def decrypted(sealed: bytes, cipher: str, options: bytes, passphrase: bytes) -> 
         modes,
     )
 
-    reader = Reader(options)
+    reader = WireReader(options)
     salt, rounds = reader.string(), reader.number()
     if not 1 <= rounds <= MOST_ROUNDS:
         raise KeyFormatError(f"it asks for {rounds:,} rounds")
@@ -157,7 +157,7 @@ def decrypted(sealed: bytes, cipher: str, options: bytes, passphrase: bytes) -> 
 
 def opened(private: bytes, public: bytes) -> PrivateKeyFile:
     """The private part, whose two first numbers agree if it was decrypted rightly."""
-    reader = Reader(private)
+    reader = WireReader(private)
     if reader.number() != reader.number():
         raise KeyFormatError("its check numbers differ")
     kind, raw, secret, comment = reader.text(), reader.string(), reader.string(), reader.string()
@@ -178,7 +178,7 @@ def packed(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-class Reader:
+class WireReader:
     """Reads numbers and strings off bytes, which may be anything."""
 
     def __init__(self, data: bytes) -> None:

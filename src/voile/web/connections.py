@@ -73,7 +73,7 @@ class AcceptedSocket(socket.socket):
 Line = OrderedDict[AcceptedSocket, None]
 
 
-class Connections:
+class OpenConnections:
     """All connections of a server; used by one loop."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
@@ -194,7 +194,7 @@ def turn_away(connection: socket.socket) -> None:
 class Listener(socket.socket):
     """A listening socket that gives only the connections that are admitted."""
 
-    connections: Connections | None = None
+    connections: OpenConnections | None = None
     last: threading.Timer | None = None
     """Ends the process, once a signal came."""
 
@@ -208,7 +208,7 @@ class Listener(socket.socket):
                 return found, peer
 
 
-def guarded(connections: Connections) -> type[asyncio.Protocol]:
+def guarded(connections: OpenConnections) -> type[asyncio.Protocol]:
     """uvicorn's protocol, which says what becomes of each connection."""
 
     class GuardedProtocol(H11Protocol):

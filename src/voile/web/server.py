@@ -19,8 +19,8 @@ from voile.errors import UsageError, spelled
 from voile.web.connections import (
     CONNECTIONS,
     ConnectionLimits,
-    Connections,
     Listener,
+    OpenConnections,
     allow_files,
     guarded,
 )
@@ -191,7 +191,7 @@ def run_server(
     `stopping` is called at the signal: what cannot be ended gently is ended there.
     """
     allow_files(FILES)
-    listener.connections = Connections(ConnectionLimits(proxy=options.proxy))
+    listener.connections = OpenConnections(ConnectionLimits(proxy=options.proxy))
     config = settings(app, options, listener.connections)
 
     def stop() -> None:
@@ -201,7 +201,7 @@ def run_server(
     asyncio.run(WebServer(config, ready, stop).serve(sockets=[listener]))
 
 
-def settings(app: object, options: WebOptions, connections: Connections) -> uvicorn.Config:
+def settings(app: object, options: WebOptions, connections: OpenConnections) -> uvicorn.Config:
     """uvicorn's settings: no log (it would hold addresses), and a proxy's headers only."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
