@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-PATTERN = r"^[=+\-@\t\r]"
+PATTERN = r"^[=+\-@\t\r\n＝＋－＠]"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 

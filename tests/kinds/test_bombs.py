@@ -195,7 +195,7 @@ def test_a_page_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
     zeros = pa.table({name: np.zeros(5_000_000, dtype=np.int64) for name in names})
     sink = pa.BufferOutputStream()
     pq.write_table(zeros, sink, use_dictionary=False, compression="zstd", data_page_size=2**30,
-                   row_group_size=2**30, max_rows_per_page=2**30)  # fmt: skip
+                   row_group_size=2**30, max_rows_per_page=2**30, write_statistics=False)  # fmt: skip
     content = sink.getvalue().to_pybytes()
     assert len(content) < 10**6
     assert PAGE_BYTES < 5_000_000 * 8
@@ -228,7 +228,9 @@ def test_many_equal_rows_are_counted_within_bounds(method: str, tmp_path: Path) 
     first = pq.read_table(folder / PART, partitioning=None).slice(0, 1)
     group = pa.table([pa.repeat(c[0], 2**20) for c in first.columns], schema=first.schema)
     count = 5 if method == "mondrian" else rounds(5, 60)
-    with pq.ParquetWriter(folder / PART, first.schema, compression="zstd", store_schema=False) as w:
+    with pq.ParquetWriter(
+        folder / PART, first.schema, compression="zstd", store_schema=False, write_statistics=False
+    ) as w:
         for _ in range(count):
             w.write_table(group)
     sealed(folder)

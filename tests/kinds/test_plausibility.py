@@ -250,3 +250,19 @@ def test_what_cannot_be_seen_is_not_claimed(tmp_path: Path) -> None:
     assert done.returncode == 0 and "plausible" not in done.stdout
     assert "cannot be seen from it" in " ".join(done.stdout.split())
     assert plausibility.FALSE_ALARM == 1e-9
+
+
+def test_statistics_by_which_rows_are_skipped(view: Release, tmp_path: Path) -> None:
+    """A lying maximum would hide rows from whoever counts, and from nobody who checks."""
+    folder = forged(view, tmp_path / "s.voile", lambda table: table, statistics=True)
+    with pytest.raises(ReleaseError, match="has statistics"):
+        voile.verify(folder)
+
+
+def test_little_gaussian_noise_is_not_suspected() -> None:
+    """Discrete Gaussian noise of a small σ has far less variance than σ², and the same tails."""
+    rng = np.random.default_rng(8)
+    table = pa.table({name: pa.array(rng.random(200) < 0.5) for name in "abc"})
+    for seed in range(rounds(10, 400)):
+        voile.publish(table, method="conjuncts", direct=True, noise="gaussian", rho=40.0,
+                      simulate_seed=seed)  # fmt: skip

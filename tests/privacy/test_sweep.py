@@ -100,7 +100,11 @@ POSTERIORS = "gives a posterior, not a parameter; against Bayes' rule in test_ad
 BELIEFS = "gives a posterior, not a parameter; against Bayes' rule in test_local_promises"
 WORDS = "gives words or reads them"
 PARTS = "a part of what is swept"
+COMPOSED = "against exact losses of composed mechanisms, in test_composition"
 NOT_SWEPT = {
+    "voile.privacy.composition.compose": COMPOSED,
+    "voile.privacy.composition.compose_beliefs": COMPOSED,
+    "voile.privacy.composition.epsilon_of_concentrated": COMPOSED,
     "voile.privacy.adversary.exclusive": POSTERIORS,
     "voile.privacy.adversary.independent": POSTERIORS,
     "voile.privacy.adversary.is_bounded": POSTERIORS,

@@ -17,7 +17,15 @@ from voile.release import Release
 Change = Callable[[Any], Any]
 
 
-def forged(release: Release, to: Path, change: Change, where: str = "data/", **stated: Any) -> Path:
+def forged(
+    release: Release,
+    to: Path,
+    change: Change,
+    where: str = "data/",
+    *,
+    statistics: bool = False,
+    **stated: Any,
+) -> Path:
     """A copy of which `change` has changed the rows of each file in `where`; hashes are right.
 
     `stated` are keys of the manifest that are stated otherwise.
@@ -25,7 +33,9 @@ def forged(release: Release, to: Path, change: Change, where: str = "data/", **s
     shutil.copytree(release.path, to)
     for path in sorted((to / where).glob("*.parquet")):
         table = change(pq.read_table(path, partitioning=None))
-        pq.write_table(table, path, compression="zstd", store_schema=False)
+        pq.write_table(
+            table, path, compression="zstd", store_schema=False, write_statistics=statistics
+        )
     return sealed(to, where, **stated)
 
 

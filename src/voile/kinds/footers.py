@@ -8,6 +8,7 @@ Only what says how large things are is parsed here, in Thrift's compact protocol
 from __future__ import annotations
 
 import os
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,11 @@ MOST_PARTS = 200_000
 """Row groups and column chunks of a file."""
 LENGTH, DATA_AT, DICTIONARY_AT = 7, 9, 11
 """Fields of what a footer says of a column chunk."""
+SKIPPING, INDEXES = {12, 14}, {4, 5, 6, 7}
+"""Fields by which readers skip rows: statistics and Bloom filters, and indexes of pages. Who counts
+would then see other rows than who checks."""
+COUNTED = ("data/", "history/")
+"""Whose rows an engine counts, which skips where it may."""
 PAGE_BYTES = 2**25
 """Of a page, unpacked. Arrow writes pages of one megabyte."""
 FEWEST_ROWS = 64
@@ -66,7 +72,15 @@ def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
         raise ReleaseError(f"{name} is not a Parquet file")
     if length > LARGEST_FOOTER:
         raise ReleaseError(f"{name} has a footer of {length:,} bytes, more than {LARGEST_FOOTER:,}")
-    found = Compact(os.pread(handle, length, size - 8 - length)).row_groups()
+    footer = Compact(os.pread(handle, length, size - 8 - length))
+    found = footer.row_groups()
+    if footer.skipping and name.startswith(COUNTED):
+        raise ReleaseError(
+            f"{name} has statistics, by which rows could be counted that were not checked",
+            hint="write it without: write_statistics=False",
+        )
+    if footer.rows != rows:
+        raise ReleaseError(f"{name} has {footer.rows} rows, not {rows}")
     if len(found) > rows // FEWEST_ROWS + SPARE_PAGES or len({len(g.columns) for g in found}) > 1:
         raise ReleaseError(f"{name} has a footer with more parts than {rows:,} rows have")
     counted = sum(group.rows for group in found)
@@ -144,6 +158,10 @@ class Compact:
 
     def __init__(self, content: bytes) -> None:
         self.content, self.at, self.parts = content, 0, 0
+        self.rows = -1
+        """Of the file, as its footer says."""
+        self.skipping = False
+        """Whether it has something by which readers skip rows."""
 
     def fields(self) -> Any:
         """The number and kind of every field of a structure; each is to be read or skipped."""
@@ -164,6 +182,8 @@ class Compact:
         for field, kind in self.fields():
             if field == 4 and kind in LISTS:
                 found = [self._row_group() for _ in range(self._structures())]
+            elif field == 3 and kind in NUMBERS:
+                self.rows = self.number()
             else:
                 self.skip(kind)
         return found
@@ -187,17 +207,19 @@ class Compact:
             if field == 1:
                 raise ValueError("a column that lies in another file")
             if field == 3 and kind == STRUCT:
-                found = self._numbers(LENGTH, DATA_AT, DICTIONARY_AT)
+                found = self._numbers(LENGTH, DATA_AT, DICTIONARY_AT, marks=SKIPPING)
             else:
+                self.skipping |= field in INDEXES
                 self.skip(kind)
         data = found.get(DATA_AT, 0)
         begin = min(data, found.get(DICTIONARY_AT) or data)
         return begin, begin + found.get(LENGTH, 0)
 
-    def _numbers(self, *wanted: int) -> dict[int, int]:
-        """Some fields of a structure, which is read to its end."""
+    def _numbers(self, *wanted: int, marks: Set[int] = frozenset()) -> dict[int, int]:
+        """Some fields of a structure, which is read to its end; others are only noticed."""
         found: dict[int, int] = {}
         for field, kind in self.fields():
+            self.skipping |= field in marks
             if field in wanted and kind in NUMBERS:
                 found[field] = self.number()
             else:

@@ -133,7 +133,8 @@ def put(
                 yield
 
         staging.commit(placing)
-    return Release.open(target, check=False)  # it was verified just now
+    # It was verified just now. Whoever stood in the folder that was replaced stands nowhere.
+    return Release.open(target if target.exists() else staging.target, check=False)
 
 
 def publish(

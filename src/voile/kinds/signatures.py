@@ -69,8 +69,11 @@ def read(path: Path) -> bytes | None:
         return None
     if not stat.S_ISREG(state.st_mode):
         raise ReleaseError(f"{SIGNATURE} is not a file")
-    with path.open("rb") as file:
-        return file.read(LARGEST_FILE + 1)
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ReleaseError(f"{SIGNATURE} cannot be read: {error.strerror}") from None
 
 
 def fault_of(release: Release, signature: Signature) -> str:

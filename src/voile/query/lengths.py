@@ -49,7 +49,9 @@ def longest(node: exp.Expr, column_length: ColumnLength) -> int:
         return (own + 1) * max(1, *others)
     if isinstance(node, exp.TimeToStr):
         return SHORT * max(1, *inner)
-    return sum(inner) + SHORT
+    # A separator stands between every two.
+    separators = len(inner) * inner[0] if isinstance(node, exp.ConcatWs) and inner else 0
+    return sum(inner) + SHORT + separators
 
 
 def longest_value(node: exp.Expr, column_length: ColumnLength) -> int:

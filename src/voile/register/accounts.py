@@ -187,6 +187,8 @@ def ratios_of(departure: Departure) -> RatioRange | None:
     """By how much one record that is there or not changes the probability of what left."""
     lows, highs = [], []
     for data in departure.guarantee:
+        if VIEW_ALONE in str(data.get("condition", "")):
+            continue  # it does not hold of all that left
         one = guarantee_of(data)
         if isinstance(one, DGamma) and one.adversary == "independent":
             lows.append(one.ratio_low)
@@ -209,11 +211,16 @@ class Copies:
 
     @property
     def number(self) -> int:
-        """Once, unless two different ones claim one place in the group."""
+        """Once, unless two different ones claim one place in the group.
+
+        Outside of a group each is a draw of its own, also where two of them came out equal: that
+        they did is chance, and says something about the table as well.
+        """
         places: dict[str, set[str]] = {}
         for one in self.departures:
-            places.setdefault(one.what_is.member, set()).add(one.what_is.digest)
-        return max(len(digests) for digests in places.values())
+            of = one.what_is
+            places.setdefault(of.member, set()).add(of.digest if of.group else one.id)
+        return max(len(different) for different in places.values())
 
     def loss(self, unit: AccountUnit) -> PrivacyLoss:
         """What the promise costs, once: the weakest that one of them states."""

@@ -134,7 +134,7 @@ def registration(
     chosen = chosen_register(register)
     if chosen is None:
         return None
-    entry = chosen.begin(source, source.name)
+    entry = chosen.begin(source, setting.name)
     promise = NoisyAnswers(setting.queries, setting.variance, cast("Any", setting.noise))
     entry.reserve(
         Departure(

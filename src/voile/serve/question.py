@@ -52,6 +52,10 @@ EXACT = 2.0**53
 """Whole numbers below are exact in floating point."""
 
 
+LEAST_WIDTH = 1e-290
+"""Below which the steps to a unit are more than floating point holds."""
+
+
 def steps(
     numbers: Sequence[Floats], ends: tuple[float, float], rows: int
 ) -> tuple[float, int, int]:
@@ -65,6 +69,11 @@ def steps(
     scale = 1.0
     if not all((n[~np.isnan(n)] % 1 == 0).all() for n in numbers):
         width = max(ends[1], 0.0) - min(ends[0], 0.0)
+        if 0 < width < LEAST_WIDTH:
+            raise QueryError(
+                f"what is summed is at most {width:g} in a row, too little to be added exactly",
+                hint="sum it times a large number, and divide the answer",
+            )
         scale = 2.0 ** math.ceil(math.log2(FINE / width)) if width > 0 else 1.0
     most = max(map(abs, ends))
     if rows * (most * scale + 1) >= EXACT:

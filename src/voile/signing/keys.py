@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fnmatch
 import hashlib
 import os
 import re
@@ -170,6 +169,11 @@ def signer_in_line(line: str, where: str) -> Signers:
             f"{where} is no Ed25519 public key and no fingerprint",
             hint="such as the line of KEY.pub, or SHA256:… as ssh-keygen -l shows it",
         )
+    if parsed.before and parsed.before[0].startswith("@"):
+        raise UsageError(
+            f"{where} begins with {parsed.before[0]}, which Voile does not apply",
+            hint="give the lines of keys that you trust, or that are revoked, and no others",
+        )
     options = option_values(parsed.before)
     for refused in ("cert-authority", "valid-after", "valid-before"):
         if refused in options:
@@ -188,8 +192,17 @@ def signer_in_line(line: str, where: str) -> Signers:
 
 
 def in_namespace(patterns: str) -> bool:
-    """Whether a list of patterns allows signatures of releases."""
-    return any(fnmatch.fnmatchcase(NAMESPACE, each.strip()) for each in patterns.split(","))
+    """Whether a list of patterns allows signatures of releases; `!` excludes, as in OpenSSH."""
+    listed = [each.strip() for each in patterns.split(",")]
+    if any(matches(each[1:]) for each in listed if each.startswith("!")):
+        return False
+    return any(matches(each) for each in listed)
+
+
+def matches(pattern: str) -> bool:
+    """Whether a pattern of OpenSSH, which knows * and ? only, is one of our namespace."""
+    parts = (".*" if c == "*" else "." if c == "?" else re.escape(c) for c in pattern)
+    return re.fullmatch("".join(parts), NAMESPACE) is not None
 
 
 def pem_public(content: bytes, file: str) -> PublicKey:

@@ -412,7 +412,7 @@ def rows_in(path: Path, rows: int | None) -> int | None:
 
 def rewrite(path: Path, change: Any) -> None:
     table = pq.read_table(path)
-    pq.write_table(change(table), path, store_schema=False)
+    pq.write_table(change(table), path, store_schema=False, write_statistics=False)
 
 
 def put(table: pa.Table, name: str, row: int, value: Any) -> pa.Table:

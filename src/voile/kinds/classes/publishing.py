@@ -291,7 +291,7 @@ def written(folder: Path, where: str, table: pa.Table) -> File:
     """Write a table as the one file of a folder."""
     (folder / where).mkdir()
     path = folder / where / "part-00000.parquet"
-    pq.write_table(table, path, compression="zstd", store_schema=False)
+    pq.write_table(table, path, compression="zstd", store_schema=False, write_statistics=False)
     return file_entry(folder, path, int(table.num_rows))
 
 

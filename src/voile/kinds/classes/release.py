@@ -495,12 +495,18 @@ def check_requirements(release: ClassRelease) -> None:
     """Every class meets every requirement, and the worst has what is stated."""
     found = release.histograms
     entries = release.manifest.guarantee.requirements
+    sensitive = release.manifest.parameters.sensitive
     for entry, requirement in zip(entries, release.requirements, strict=True):
+        place = requirement.attribute
+        if place is not None and not 0 <= place < len(sensitive):
+            raise ReleaseError("manifest.json: a requirement is about no sensitive column")
+        if entry.attribute != (None if place is None else sensitive[place]):
+            raise ReleaseError(f"manifest.json: {requirement.spelling} names another column")
         if not requirement.met(found).all():
             worst = int(np.flatnonzero(~requirement.met(found))[0])
             raise ReleaseError(f"class {worst} does not meet {requirement.spelling}")
         measured = requirement.worst(requirement.measured(found))
-        if abs(measured - entry.measured) > TOLERANCE:
+        if not abs(measured - entry.measured) <= TOLERANCE:  # as NaN is not
             raise ReleaseError(
                 f"manifest.json: {requirement.spelling}: the classes have {measured:.6g}, not "
                 f"{entry.measured:.6g}"

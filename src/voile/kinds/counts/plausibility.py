@@ -6,16 +6,17 @@ column's values, v_i the variances of these sums, and x̄ their weighted mean,
 Q = Σ_i Σ_v (x_iv − x̄_v)²/v_i has the law of χ² with (tables − 1)·values degrees of freedom. Where
 the number of rows is public, each table's total is compared with it as well.
 
-From above the bound holds for every noise that is sub-Gaussian with its own variance, as both laws
-are (Hsu, Kakade and Zhang, 2012). From below it is Chernoff's for normal noise, of which every sum
-is taken to be rounded to the nearest whole number. Tables that agree too well had no noise.
+From above the bound holds for every noise whose tails a variance bounds: the binomial law's own, σ²
+of the discrete Gaussian law (Hsu, Kakade and Zhang, 2012). From below it is Chernoff's for normal
+noise, of which every sum is taken to be rounded to the nearest whole number. Tables that agree too
+well had no noise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
 def check_tables_agree(release: ConjunctRelease) -> bool:
     """Refuse tables that agree too well or too badly; False where there is nothing to compare."""
-    found = list(comparisons(release))
+    law = release.manifest.law
+    # Discrete Gaussian noise has the tails of σ², and where σ is small far less variance.
+    above = float(law.parameter) ** 2 / float(law.variance) if law.kind == "gaussian" else 1.0
+    found = [replace(one, proxy=max(1.0, above)) for one in comparisons(release)]
     judge([tails(one) for one in found])
     return bool(found)
 
@@ -42,6 +46,8 @@ class TableAgreement:
     q: float
     degrees: int
     rounding: float
+    proxy: float = 1.0
+    """By how much the variance that bounds the noise's tails exceeds its own."""
 
 
 def comparisons(release: ConjunctRelease) -> Iterator[TableAgreement]:
@@ -83,8 +89,9 @@ def tails(one: TableAgreement) -> Surprise:
     if share < 1:  # P(χ² ≤ k·x) ≤ (x·e^(1−x))^(k/2)
         chance = one.degrees / 2 * (math.log(share) + 1 - share)
         return Surprise(f"{one.what} agree too well", chance + math.log(2))
-    if one.q <= one.degrees:
+    q = one.q / one.proxy
+    if q <= one.degrees:
         return Surprise(f"{one.what} agree", 0.0)
     # P(Q ≥ k + 2√(kt) + 2t) ≤ e^−t
-    root = (math.sqrt(2 * one.q - one.degrees) - math.sqrt(one.degrees)) / 2
+    root = (math.sqrt(2 * q - one.degrees) - math.sqrt(one.degrees)) / 2
     return Surprise(f"{one.what} differ too much", math.log(2) - root**2)
