@@ -195,7 +195,8 @@ def test_a_page_that_unpacks_to_much_is_refused(tmp_path: Path) -> None:
     zeros = pa.table({name: np.zeros(5_000_000, dtype=np.int64) for name in names})
     sink = pa.BufferOutputStream()
     pq.write_table(zeros, sink, use_dictionary=False, compression="zstd", data_page_size=2**30,
-                   row_group_size=2**30, max_rows_per_page=2**30, write_statistics=False)  # fmt: skip
+                   row_group_size=2**30, max_rows_per_page=2**30,
+                   write_statistics=False)  # fmt: skip
     content = sink.getvalue().to_pybytes()
     assert len(content) < 10**6
     assert PAGE_BYTES < 5_000_000 * 8

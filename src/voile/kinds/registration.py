@@ -36,7 +36,7 @@ class Departure(Record):
     unit: DepartureUnit = "record"
     """Whom the guarantees are about: one record, or one person with all of their records."""
     group: str = ""
-    """Departures of one group keep their guarantee together; the digest, where it is empty."""
+    """Departures of one group keep their guarantee together; where it is empty, each its own."""
     member: str = ""
     """Which of the group it is. Two different ones that claim the same place count twice."""
 

@@ -180,9 +180,9 @@ class Release(ABC):
         """The group of releases that keep one promise together, and its place among them.
 
         The register counts the promise of a group once. A release is alone, unless a kind knows
-        better.
+        better; then both are empty.
         """
-        return self.manifest.digest, ""
+        return "", ""
 
     # ------------------------------------------------------------------ what it is
 

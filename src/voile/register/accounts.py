@@ -100,8 +100,8 @@ class RegisteredDeparture(Record):
 
     @property
     def group(self) -> str:
-        """What it counts together with."""
-        return self.what_is.group or self.what_is.digest
+        """What it counts together with; by itself where no group is stated."""
+        return self.what_is.group or self.id
 
     @property
     def title(self) -> str:
@@ -213,14 +213,12 @@ class Copies:
     def number(self) -> int:
         """Once, unless two different ones claim one place in the group.
 
-        Outside of a group each is a draw of its own, also where two of them came out equal: that
-        they did is chance, and says something about the table as well.
+        Outside of a group each is a draw of its own, also where two of them came out equal.
         """
         places: dict[str, set[str]] = {}
         for one in self.departures:
-            of = one.what_is
-            places.setdefault(of.member, set()).add(of.digest if of.group else one.id)
-        return max(len(different) for different in places.values())
+            places.setdefault(one.what_is.member, set()).add(one.what_is.digest)
+        return max(len(digests) for digests in places.values())
 
     def loss(self, unit: AccountUnit) -> PrivacyLoss:
         """What the promise costs, once: the weakest that one of them states."""

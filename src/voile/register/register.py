@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
@@ -213,9 +213,19 @@ class Register:
         other.store.read(read_accounts)  # refused where it cannot be read
         keys = other.key_file.read()
         self.key_file.add(keys)
+        limits = {one.data_set: one.limit for one in self.store.read(read_accounts)}
         added = self.store.write(lambda run: insert_missing(run, rows))
+        self._keep_stricter(limits)
         unknown = {row[1] for row in rows["sketches"]} - {key.id for key in self.key_file.read()}
         return MergeResult(added["entries"], added["limits"], tuple(sorted(unknown)))
+
+    def _keep_stricter(self, limits: Mapping[str, SpendingLimit | None]) -> None:
+        """Nobody's limit is raised because another register had a higher one, or none."""
+        now = {one.data_set: one.limit for one in self.store.read(read_accounts)}
+        for name, own in limits.items():
+            found = now.get(name)
+            if own is not None and (found is None or found.epsilon > own.epsilon):
+                self.set_limit(name, own)
 
 
 @dataclass(frozen=True)
@@ -276,6 +286,7 @@ class RegisterEntry:
     """Digests of the sketches that the table was compared with."""
     keys: tuple[FingerprintKey, ...]
     id: str = field(default_factory=new_id)
+    draw: str = field(default_factory=new_id)
     accounts: list[DataSetAccount] = field(default_factory=list)
     """Of each data set, with this departure."""
 
@@ -285,6 +296,8 @@ class RegisterEntry:
         What is written to several places is written down each time, and counts once.
         """
         self.id = new_id()
+        if not departure.group:  # copies of one draw; another that came out equal is another
+            departure = replace(departure, group=f"draw {self.draw}")
         self.accounts = self.register.store.write(lambda run: self._enter(run, departure))
 
     def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:
