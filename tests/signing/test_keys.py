@@ -266,3 +266,19 @@ def test_names_cannot_command_a_terminal(tmp_path: Path) -> None:
 def test_public_keys_are_equal_by_their_bytes() -> None:
     raw = SigningKey.new().public.raw
     assert PublicKey(raw, "a") == PublicKey(raw, "b")
+
+
+def test_purposes_restrict_trust_and_never_a_revocation(tmp_path: Path) -> None:
+    key = signers.own(tmp_path / "k")
+    line = (tmp_path / "k.pub").read_text().strip()
+    listed = tmp_path / "listed"
+    for purposes in ("git", "!voile,*", "[v]oile"):
+        listed.write_text(f'alice namespaces="{purposes}" {line}\n')
+        with pytest.raises(UsageError):
+            read_signers(listed)
+        assert key.fingerprint in read_signers(listed, "revoked", empty=True)
+    listed.write_text(f'alice namespaces="voi?e" {line}\n')
+    assert key.fingerprint in read_signers(listed)
+    listed.write_text(f"@revoked * {line}\n")
+    with pytest.raises(UsageError, match="@revoked"):
+        read_signers(listed)

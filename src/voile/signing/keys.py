@@ -122,7 +122,7 @@ def signers_in(source: SignerSource, option: str, *, empty: bool) -> Signers:
         return {source.fingerprint: source.name}
     text = str(source)
     if text.startswith(("SHA256:", "MD5:", f"{ED25519} ")):
-        return signer_in_line(text, f"{spelled(option)} {text[:80]!r}")
+        return signer_in_line(text, f"{spelled(option)} {text[:80]!r}", everywhere=empty)
     content = read_limited(Path(source), LARGEST_LIST)
     if b"PRIVATE KEY-----" in content:
         raise UsageError(
@@ -150,7 +150,7 @@ def signers_in_lines(lines: Sequence[str], file: str, *, empty: bool) -> Signers
         if parsed is not None and parsed.kind != ED25519:
             other.append(parsed.kind)
             continue
-        found |= signer_in_line(line.strip(), f"line {number} of {file!r}")
+        found |= signer_in_line(line.strip(), f"line {number} of {file!r}", everywhere=empty)
     if other and not found and not empty:
         raise not_keys(file, f"it holds a key of type {other[0]}, and signatures are Ed25519")
     if not found and not empty:
@@ -158,7 +158,7 @@ def signers_in_lines(lines: Sequence[str], file: str, *, empty: bool) -> Signers
     return found
 
 
-def signer_in_line(line: str, where: str) -> Signers:
+def signer_in_line(line: str, where: str, *, everywhere: bool) -> Signers:
     """The key or the fingerprint of a line; none where it is for another purpose."""
     first, _, rest = line.partition(" ")
     if FINGERPRINT.fullmatch(first):
@@ -181,7 +181,8 @@ def signer_in_line(line: str, where: str) -> Signers:
                 f"{where} has the option {refused}, which Voile does not apply",
                 hint="give the key without it, if you trust the key for all releases",
             )
-    if "namespaces" in options and not in_namespace(options["namespaces"]):
+    restricted = "namespaces" in options and not everywhere  # a key is revoked for all purposes
+    if restricted and not in_namespace(options["namespaces"]):
         return {}
     try:
         key = raw_public(parsed.key)
