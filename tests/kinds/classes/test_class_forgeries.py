@@ -132,3 +132,22 @@ def test_ranges_that_cannot_be(
 ) -> None:
     folder = forged(ranges, tmp_path / "f.voile", column(name, change), "classes/")
     assert not examine(folder).ok
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"unit": "differential privacy with epsilon = 0.01"}, "something else than classes"),
+        ({"attribute": "occupation"}, "names another column"),
+        ({"measured": float("inf")}, "the classes have"),
+    ],
+)
+def test_guarantees_that_were_not_measured(
+    ranges: ClassRelease, tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    guarantee = ranges.manifest.guarantee.model_dump()
+    place = guarantee if "unit" in change else guarantee["requirements"][0]
+    place.update(change)
+    folder = forged(ranges, tmp_path / "g.voile", lambda table: table, guarantee=guarantee)
+    with pytest.raises(voile.errors.ReleaseError, match=reason):
+        voile.verify(folder)

@@ -16,6 +16,7 @@ from voile.schema.attribute import Attribute
 CLASS_FILES, SENSITIVE_FILES = "classes/", "sensitive/"
 """Where a generalized release keeps its boxes, and a bucketized one its sensitive values."""
 ROWS, POPULATION = "rows", "population"
+UNIT = "the classes that are shown, in which every person of the table has one row"
 
 
 class ClassParameters(ManifestPart):

@@ -19,6 +19,7 @@ from voile.kinds.classes.finding import FoundGrouping, find
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
+    UNIT,
     ClassGuarantee,
     ClassManifest,
     ClassParameters,
@@ -198,7 +199,7 @@ def manifest_of(
                 required(requirement, shown.histograms, options)
                 for requirement in prepared.requirements
             ],
-            unit="the classes that are shown, in which every person of the table has one row",
+            unit=UNIT,
         ),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,

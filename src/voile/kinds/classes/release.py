@@ -19,6 +19,7 @@ from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
+    UNIT,
     ClassManifest,
     grouped_disclosed,
 )
@@ -495,6 +496,8 @@ def check_requirements(release: ClassRelease) -> None:
     """Every class meets every requirement, and the worst has what is stated."""
     found = release.histograms
     entries = release.manifest.guarantee.requirements
+    if release.manifest.guarantee.unit != UNIT:
+        raise ReleaseError("manifest.json: the guarantee is about something else than classes")
     sensitive = release.manifest.parameters.sensitive
     for entry, requirement in zip(entries, release.requirements, strict=True):
         place = requirement.attribute
