@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.axes import ClassAxis
+from voile.answering.table_query import TableCells
 from voile.engines import open_domain
-from voile.kinds.counts.joints import ConjunctSource, TableCells, Tables
+from voile.kinds.counts.joints import ConjunctSource, Tables
 from voile.query import DomainSums
 from voile.schema import Schema
 

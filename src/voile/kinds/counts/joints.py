@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from voile.answering.table_query import TableCells, crossed, part_index
 from voile.arrays import Floats, Ints
 
 if TYPE_CHECKING:
@@ -230,31 +231,6 @@ MOST_PRODUCTS = 2**27
 
 
 @dataclass(frozen=True, eq=False)
-class TableCells:
-    """The terms of a query, on the combinations of classes that count, one after the other."""
-
-    coordinates: tuple[Ints, ...]
-    """For every axis that is read, the class of each combination."""
-    group: Ints
-    groups: int
-    payoffs: Floats
-    """(terms, combinations)"""
-
-    def along(self, margin: Margin) -> Ints:
-        """The place of each combination among the classes of a margin."""
-        found: Ints = np.zeros(len(self.group), np.int64)
-        for j, size in zip(margin.places, margin.shape, strict=True):
-            found = found * size + self.coordinates[j]
-        return found
-
-    def summed(self, values: Floats) -> Floats:
-        """(groups, terms): the sum of value·payoff over each group."""
-        return np.stack(
-            [np.bincount(self.group, values * p, self.groups) for p in self.payoffs], axis=1
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Variances:
     """(groups, terms, terms): covariances of the terms of a query, from each cause."""
 
@@ -368,45 +344,6 @@ class Forms:
                 products.append(form @ part.T)
             found[group] = [[(a * b.T).sum() for b in products] for a in products]
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class PartIndex:
-    """Combinations of classes by their group and their class of one part."""
-
-    group: Ints
-    place: Ints
-    number: Ints
-    groups: int
-
-    def sums(self, values: Floats) -> Floats:
-        """(terms, pairs)"""
-        return np.stack([np.bincount(self.number, one, len(self.group)) for one in values])
-
-    def crossed(self, sums: Floats, own: Floats) -> Floats:
-        """(groups, terms, terms): Σ own·sum·sum' over the classes of each group."""
-        return crossed(sums, own[self.place], self.group, self.groups)
-
-    def grouped(self, values: Floats) -> Floats:
-        """(groups, terms)"""
-        return np.stack([np.bincount(self.group, one, self.groups) for one in values], axis=1)
-
-
-def part_index(cells: TableCells, place: Ints, size: int) -> PartIndex:
-    """Combinations of classes, numbered by their group and their class of one part."""
-    found, number = np.unique(cells.group * size + place, return_inverse=True)
-    return PartIndex(found // size, found % size, number, cells.groups)
-
-
-def crossed(values: Floats, weights: Floats, group: Ints, groups: int) -> Floats:
-    """(groups, terms, terms): Σ weight·value·value' over each group."""
-    return np.stack(
-        [
-            np.stack([np.bincount(group, weights * a * b, groups) for b in values], axis=1)
-            for a in values
-        ],
-        axis=1,
-    )
 
 
 @dataclass(frozen=True, eq=False)
