@@ -98,13 +98,21 @@ def exclusive(path: Path, *, busy: UsageError, unwritable: str) -> Iterator[None
 
 def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
     """Put a file in its place in one step; an interrupted run leaves what was there before."""
+    with whole_file(path, overwrite=overwrite) as file:
+        file.write(content)
+    return path
+
+
+@contextmanager
+def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[io.BufferedWriter]:
+    """A file that is written beside its place, and put there in one step once it is whole."""
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder", hint="name a file")
     check_free(path, overwrite=overwrite)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -115,7 +123,6 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-    return path
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:

@@ -23,3 +23,5 @@ Loss = Literal["ncp", "discernibility", "levels", "entropy"]
 Noise = Literal["binomial", "gaussian"]
 Share = Literal["epsilon", "retention"]
 """What columns have in common when they share a row's ε."""
+Unit = Literal["add-remove", "exchange"]
+"""Between which tables a promise of differential privacy holds."""

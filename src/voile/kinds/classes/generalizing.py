@@ -20,7 +20,7 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import check_free, write_whole
-from voile.formulas import NUMBER, PATTERN, as_text, is_formula
+from voile.formulas import is_formula
 from voile.kinds.classes.finding import FoundGrouping, find, units_for
 from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
 from voile.kinds.classes.publishing import showing
@@ -28,6 +28,7 @@ from voile.kinds.classes.reading import ClassInput, check_roles, prepare, prepar
 from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.kinds.registration import Departure, Registrar, Registration
 from voile.kinds.staging import check_outside
+from voile.kinds.table_files import check_file, formula_cells, text_columns, without_formulas
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
@@ -432,43 +433,6 @@ def ranks(coded: pa.DictionaryArray) -> Codes:
     place[-1] = 0
     found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
     return found
-
-
-def text_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The columns of texts, by name."""
-    found = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        coded = pa.types.is_dictionary(column.type)
-        plain = column.cast(column.type.value_type) if coded else column
-        if pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type):
-            found[name] = plain
-    return found
-
-
-def formula_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which texts a spreadsheet might compute."""
-    begins = pc.match_substring_regex(column, PATTERN)
-    return pc.and_not(begins, pc.match_substring_regex(column, NUMBER))
-
-
-def without_formulas(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before such texts, and before such names of columns."""
-    for name, column in text_columns(table).items():
-        marked = pc.binary_join_element_wise("'", column, "")
-        safe = pc.if_else(formula_cells(column), marked, column)
-        table = table.set_column(table.column_names.index(name), name, safe)
-    return table.rename_columns([as_text(name) for name in table.column_names])
-
-
-def check_file(path: Path, *, overwrite: bool) -> None:
-    """Refuse before any work is done."""
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
-    check_free(path, overwrite=overwrite)
-    if not path.absolute().parent.is_dir():
-        raise UsageError(
-            f"there is no folder {str(path.absolute().parent)!r}", hint="make it first"
-        )
 
 
 def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool) -> None:

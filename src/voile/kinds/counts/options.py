@@ -46,12 +46,15 @@ class CountOptions(Options):
     direct: Annotated[bool, Flag("conjuncts: of all rows, without halves.")] = False
     delta: Annotated[
         float | None,
-        Flag("conjuncts: δ, by which log-odds of a belief may rise (1 if not given)."),
+        Flag(
+            "conjuncts: δ, by which log-odds of a belief may rise (1 if not given). "
+            "marginals: δ of (ε, δ) (1e-9 if not given)."
+        ),
     ] = None
     eta: Annotated[float, Flag("conjuncts: η, the chance that they rise by more.")] = ETA
     rho: Annotated[
         float | None,
-        Flag("conjuncts: ρ of zCDP over all tables, instead of δ.",
+        Flag("conjuncts, marginals: ρ of zCDP over all tables, instead of δ or ε.",
              hint="0.5 is usual; a smaller one promises more"),
         Field(gt=0, allow_inf_nan=False),
     ] = None  # fmt: skip

@@ -1,0 +1,113 @@
+"""Noisy marginals in plain words, for people who must decide whether to trust or to use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from voile.kinds.describe import package, page, resource, slug_of
+from voile.kinds.manifest import MANIFEST
+from voile.kinds.marginals.expected import MATTERS, expected_noise
+from voile.kinds.marginals.manifest import (
+    CELL,
+    DOING,
+    FIGURE,
+    MEASUREMENT,
+    MODEL_FILE,
+    MarginalManifest,
+    belief,
+)
+
+PART = "data/part-00000.parquet"
+NOT_PROMISED = """\
+- Nothing about a second release of the same people, or answers of a server: the losses of \
+all add up.
+- Nothing about facts that hold for a whole group: the release exists to show those.
+- Nothing about people who have several rows, beyond what one row can do.
+- Synthetic rows are drawn from the model. They are nobody's, and statistics of them have no error \
+bars."""
+WHICH = {
+    "all": "of every set of up to {} columns",
+    "given": "of the sets of columns that the steward named, up to {} together",
+    "workload": "of the sets of columns that a list of questions reads, up to {} together",
+    "selected": "of sets of up to {} columns that were chosen privately, within the same promise",
+}
+
+
+def describe_marginals(manifest: MarginalManifest) -> str:
+    """A release of noisy marginals in plain words, as Markdown."""
+    p = manifest.parameters
+    of = f" of {manifest.public_rows:,} rows" if manifest.public_rows is not None else ""
+    return page(
+        manifest,
+        what=f"Noisy counts{of}: tables {WHICH[p.tables].format(p.order)}, {manifest.rows:,} "
+        "figures in all, and a model fitted to them.",
+        promised=promised(manifest),
+        not_promised=[NOT_PROMISED],
+        counting=counting(manifest),
+        before=accuracy(manifest),
+    )
+
+
+def promised(manifest: MarginalManifest) -> list[str]:
+    """Differential privacy and what it means, line by line."""
+    g = manifest.guarantee
+    doing = DOING[g.unit]
+    if g.kind == "dp":
+        return [
+            f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}: whatever is seen is at "
+            f"most e^ε times as likely with the row as without. A belief of 0.5 becomes at most "
+            f"{belief(g.epsilon):.3g}.",
+        ]
+    return [
+        f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
+        f"But for a chance of about δ, a belief of 0.5 becomes at most {belief(g.epsilon):.3g}.",
+        "",
+        f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"
+        + (f"; μ = {g.mu:.4g} of Gaussian differential privacy." if g.mu is not None else "."),
+    ]
+
+
+def accuracy(manifest: MarginalManifest) -> list[str]:
+    """What a count of the unbiased tables is off by."""
+    rows = manifest.public_rows
+    known = manifest.model.rows if rows is None else float(rows)
+    lines = [
+        "## How exact it is",
+        "Standard errors of the tables alone; the model makes small counts more exact:",
+        "",
+        f"| columns | a count is off by about | of a count with {MATTERS:.0%} of the rows |",
+        "|---|---|---|",
+    ]
+    for one in expected_noise(manifest.plan, known):
+        share = "" if one.relative is None else f"{one.relative:.1%}"
+        lines.append(f"| {one.columns} | {one.noise:,.3g} | {share} |")
+    return [*lines, ""]
+
+
+def counting(manifest: MarginalManifest) -> list[str]:
+    """How to count from the files without Voile."""
+    p = manifest.parameters
+    where = (
+        f"{PART} lists the figures of each {MEASUREMENT} (numbered from 0, as `measurements` in "
+        f"{MANIFEST}) by {CELL}: the values of its columns, as the schema lists them, the last "
+        "column fastest."
+    )
+    if p.noise == "geometric":
+        return [f"{where} A {FIGURE} is a count with geometric noise of the table's `scale`."]
+    return [
+        f"{where} A {FIGURE} is a count with rounded normal noise of standard deviation `scale`, "
+        "of a table that was centred along every axis and multiplied by the number of its cells N. "
+        "To rebuild the table of some columns: divide the figures of each subset of them by its N, "
+        "centre again, spread evenly over the other columns (divide by the number of their cells), "
+        "and add up. Voile does this, weighs the result with the model, and gives error bars.",
+    ]
+
+
+def marginal_package(manifest: MarginalManifest) -> dict[str, Any]:
+    """The figures and the model, as tables of a data package."""
+    slug = slug_of(manifest)
+    tables = [
+        resource(f"{slug}-figures", [PART], title="figures with noise"),
+        resource(f"{slug}-model", [MODEL_FILE], title="the model: weights and shares of products"),
+    ]
+    return package(manifest, "noisy marginals", "Every figure has noise.", tables)

@@ -1,0 +1,199 @@
+"""What a release of noisy marginals says about itself."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from voile.kinds.manifest import Disclosed, Finite, Manifest, ManifestPart, read_off_disclosed
+from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.options.choices import Unit
+from voile.privacy.guarantees.statements import Statement, not_kept, void
+from voile.schema import Schema
+
+MEASUREMENT, CELL, FIGURE = "measurement", "cell", "figure"
+PRODUCT, COLUMN, VALUE, SHARE = "product", "column", "value", "share"
+MODEL_FILE = "model/mixture.parquet"
+AT = 1e-9
+"""δ of the (ε, δ) that is stated where ρ was asked for."""
+
+
+class MeasuredTable(ManifestPart):
+    """A table of whole figures, and the noise on each."""
+
+    columns: list[str]
+    scale: Finite = Field(ge=0, description="σ of rounded normal noise, or b of geometric noise")
+
+
+class MarginalParameters(ManifestPart):
+    """What was measured, with which noise."""
+
+    noise: Literal["gaussian", "geometric"]
+    unit: Unit
+    order: int = Field(ge=0, description="The columns of the largest table")
+    tables: Literal["all", "given", "workload", "selected"] = Field(
+        description="Which tables: all up to the order, those that were named, those of a "
+        "workload, or a private choice"
+    )
+    rows_scale: float | None = Field(
+        default=None, gt=0, description="The noise on a first look at the number of rows"
+    )
+    rows_figure: int | None = Field(default=None, description="What that look showed")
+    selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
+    measurements: list[MeasuredTable] = Field(min_length=1)
+
+
+class ModelParameters(ManifestPart):
+    """The model, and how far it is off."""
+
+    products: int = Field(ge=1, le=100_000)
+    steps: int = Field(ge=0)
+    rows: Finite = Field(ge=0, description="How many rows the model counts in all")
+    seed: int = Field(ge=0, lt=2**63, description="From which synthetic rows are drawn; public")
+    law: dict[str, Finite] = Field(description="Coefficients of the law of the model's errors")
+
+
+class MarginalGuarantee(ManifestPart):
+    """(ε, δ)-differential privacy, ρ-zCDP, and ε alone where noise is geometric."""
+
+    kind: Literal["dp", "approximate-dp", "zcdp"]
+    unit: Unit
+    epsilon: Finite = Field(gt=0)
+    delta: Finite = Field(ge=0, lt=1)
+    rho: Finite = Field(gt=0)
+    mu: float | None = Field(description="μ of Gaussian differential privacy, where it holds")
+
+
+class MarginalManifest(Manifest):
+    """Noisy tables of every few columns, and a model fitted to them."""
+
+    method: Literal["marginals"] = "marginals"
+    parameters: MarginalParameters
+    guarantee: MarginalGuarantee
+    model: ModelParameters
+
+    def check(self) -> None:
+        """Refuse tables, figures or noise that do not agree."""
+        p, g = self.parameters, self.guarantee
+        if p.unit != g.unit:
+            raise ValueError(f"noise for {p.unit}, and a promise for {g.unit}")
+        if (p.rows_scale is None) != (p.rows_figure is None):
+            raise ValueError("a look at the number of rows has a figure and a scale")
+        if (self.public_rows is None) != (p.unit == "add-remove"):
+            raise ValueError("the number of rows is public if rows are exchanged, else it is not")
+        if self.rows != sum(self.plan.cells(m) for m in self.plan.measurements):
+            raise ValueError(f"{self.rows} figures are not all that the tables have")
+        if p.order != max(len(m.columns) for m in p.measurements):
+            raise ValueError(f"{p.order} is not the number of columns of the largest table")
+
+    @cached_property
+    def plan(self) -> MeasurementPlan:
+        """What was measured, with its account."""
+        place = {name: i for i, name in enumerate(self.schema_.names)}
+        p = self.parameters
+        unknown = next((n for m in p.measurements for n in m.columns if n not in place), None)
+        if unknown is not None:
+            raise ValueError(f"a table of {unknown!r}, which is no column")
+        found = tuple(
+            Measurement(tuple(place[n] for n in m.columns), m.scale) for m in p.measurements
+        )
+        if len({m.columns for m in found}) < len(found):
+            raise ValueError("a table is listed twice")
+        sizes = tuple(self.schema_.sizes)
+        return MeasurementPlan(sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho)
+
+    @property
+    def public_cells(self) -> list[int]:
+        """How many figures each measurement has."""
+        return [self.plan.cells(m) for m in self.plan.measurements]
+
+
+def guarantee_of(plan: MeasurementPlan, wanted: Literal["dp", "approximate-dp", "zcdp"],
+                 delta: float) -> MarginalGuarantee:  # fmt: skip
+    """All that follows from the noise that is drawn."""
+    pure = plan.pure_epsilon
+    return MarginalGuarantee(
+        kind=wanted,
+        unit=plan.unit,
+        epsilon=pure if pure is not None else plan.epsilon_at(delta),
+        delta=0.0 if pure is not None else delta,
+        rho=plan.rho,
+        mu=plan.mu,
+    )
+
+
+def marginals_disclosed(schema: Schema, nulls: str, unit: Unit) -> list[Disclosed]:
+    """What the release discloses exactly, with why."""
+    found = []
+    if unit == "exchange":
+        what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
+        why = "what is promised is about which rows, not about how many"
+        found.append(Disclosed(what=what, why=why))
+    return found + read_off_disclosed(schema)
+
+
+# ----------------------------------------------------------------------
+# what noisy marginals promise, as statements that can be compared and converted
+
+
+ANYONE = "anyone, even who knows every other row"
+UNITS = {"add-remove": "add-remove", "exchange": "swap"}
+"""As statements spell them."""
+DOING = {"add-remove": "adding or removing a row", "exchange": "exchanging a row for another"}
+
+
+def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
+    """ε alone, or (ε, δ) and ρ-zCDP."""
+    g = manifest.guarantee
+    unit, doing = UNITS[g.unit], DOING[g.unit]
+    who = "exclusive" if g.unit == "exchange" else "independent"
+    if g.kind == "dp":
+        found = [Statement(
+            {"kind": "dp", "epsilon": g.epsilon, "unit": unit}, who, ANYONE,
+            "geometric noise: ε of each table adds up",
+            f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}.",
+        )]  # fmt: skip
+    else:
+        how = "the exact account of Gaussian noise" if g.mu is not None else "ρ of zCDP adds up"
+        found = [
+            Statement(
+                {"kind": "approximate-dp", "epsilon": g.epsilon, "delta": g.delta, "unit": unit},
+                who, ANYONE, how,
+                f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for "
+                f"{doing}.",
+            ),
+            Statement(
+                {"kind": "zcdp", "rho": g.rho, "unit": unit}, who, ANYONE, "ρ of each table adds up",
+                f"Zero-concentrated differential privacy with ρ = {g.rho:.4g}, for {doing}.",
+            ),
+        ]  # fmt: skip
+        if g.kind == "zcdp":
+            found.reverse()
+    return [void(one) for one in found] if manifest.simulated else found
+
+
+def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:
+    """What noisy marginals must not be taken to promise."""
+    g = manifest.guarantee
+    if g.kind != "dp":
+        found = [not_kept(
+            {"kind": "dp", "unit": UNITS[g.unit]}, "exclusive", "anyone", "does not follow",
+            "With a small chance normal noise is so far out that it excludes a possibility, or "
+            "nearly: no ε holds with δ = 0.",
+        )]  # fmt: skip
+    else:
+        found = []
+    if g.unit == "exchange":
+        found.append(not_kept(
+            {"kind": "dp", "unit": "add-remove"}, "exclusive", "anyone", "does not follow",
+            "The number of rows is public: tables with a row more or less can be told apart.",
+        ))  # fmt: skip
+    return found
+
+
+def belief(epsilon: float) -> float:
+    """What a belief of one half becomes at ε, at most."""
+    return 1 / (1 + math.exp(-epsilon))
