@@ -1,0 +1,459 @@
+"""What is measured of a table, with which noise, and what that costs.
+
+Gaussian noise: for each component c the whole table N_c × centred marginal is measured, each cell
+with rounded normal noise of its own (voile.noise.normal). A whole figure plus rounded noise is the
+rounded sum of the figure and normal noise, so that the account of the real-valued Gaussian
+mechanism holds for what is drawn, exactly: with μ the largest norm of (shift/scale) between
+neighbours,
+  ρ = μ²/2,   δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ)
+(Balle and Wang, ICML 2018). A record that is added moves the whole table of c by a squared norm of
+N_c²·p_c; one that takes another's place by what `exchanges` bounds, and the number of rows stays.
+
+Geometric noise (`--pure`): the counts of tables s get two-sided geometric noise of scale b_s:
+ε = Σ 1/b_s for a record that is added, twice that for one that takes another's place. White noise
+on a table is white on each of its centred components, and these are uncorrelated. So several tables
+give component c the variance 1/Σ_{s⊇c} 1/(v_s·Π_{i∈s∖c} n_i), and estimates have the same form.
+
+The account reads scales alone: what chose them need not be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from voile.arrays import Floats, Ints
+from voile.errors import PromiseError, UsageError
+from voile.kinds.marginals.residuals import (
+    Columns,
+    NoisyMarginals,
+    ResidualPlan,
+    balanced,
+    centred,
+    plan,
+    subsets,
+    whole_centred,
+)
+from voile.noise.geometric import geometric_variance, two_sided_geometric
+from voile.noise.normal import LARGEST_SCALE, rounded_normal, rounded_variance
+from voile.noise.whole import WordSource
+
+__all__ = [
+    "Measurement",
+    "MeasurementPlan",
+    "Noise",
+    "Unit",
+    "balanced",
+    "gaussian_delta",
+    "gaussian_plan",
+    "noise_for",
+    "noisy_rows",
+    "pure_plan",
+    "rho_for",
+    "whole_figures",
+]
+
+Noise = Literal["gaussian", "geometric"]
+Unit = Literal["add-remove", "exchange"]
+
+LARGEST_TABLE = 2**24
+"""Cells of a table that is measured: N_c times a count, and its noise, must fit into 64 bits."""
+MOST_ROWS = 2**36
+"""Rows of a table: with LARGEST_TABLE, centring five columns in whole numbers stays below 2⁶³."""
+UP = 1 + 1e-12
+"""What sums in floats may lose; an account is never below the true one."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One table of whole figures, and the scale of the noise on each."""
+
+    columns: Columns
+    scale: float
+    """σ·N_c of rounded normal noise, or b of geometric noise; 0 where no neighbour changes it."""
+
+
+@dataclass(frozen=True)
+class MeasurementPlan:
+    """All that is measured. Its account is recomputed from the scales alone."""
+
+    sizes: tuple[int, ...]
+    noise: Noise
+    unit: Unit
+    measurements: tuple[Measurement, ...]
+    rows_scale: float | None = None
+    """Of the first look at the number of rows, where there was one."""
+    selection_rho: float = 0.0
+    """What choosing tables cost; 0: nothing was chosen by looking."""
+
+    def __post_init__(self) -> None:
+        _check_sizes(self.sizes)
+        for measurement in self.measurements:
+            _check_measurement(self, measurement)
+        if self.rows_scale is not None and not 0 < self.rows_scale <= LARGEST_SCALE:
+            raise ValueError(f"the look at the rows has scale {self.rows_scale:g}")
+        if not (math.isfinite(self.selection_rho) and self.selection_rho >= 0):
+            raise ValueError(f"choosing tables cannot cost ρ = {self.selection_rho:g}")
+
+    def cells(self, measurement: Measurement) -> int:
+        """N_c."""
+        return math.prod(self.sizes[i] for i in measurement.columns)
+
+    # ------------------------------------------------------------------ the account
+
+    @cached_property
+    def measured_rho(self) -> float:
+        """ρ of what is measured with Gaussian noise, the choice of tables left out."""
+        if self.noise == "geometric":
+            raise ValueError("geometric noise has an ε of its own")
+        look = 0.5 / self.rows_scale**2 if self.rows_scale and self.unit == "add-remove" else 0.0
+        variances = {m.columns: (m.scale / self.cells(m)) ** 2 for m in self._noisy}
+        ideal = ResidualPlan(self.sizes, variances)
+        return (look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)) * UP
+
+    @property
+    def mu(self) -> float | None:
+        """μ of the Gaussian mechanism; None where noise is geometric, or tables were chosen."""
+        if self.noise == "geometric" or self.selection_rho:
+            return None
+        return math.sqrt(2 * self.measured_rho)
+
+    @cached_property
+    def pure_epsilon(self) -> float | None:
+        """ε with δ = 0; None where noise is Gaussian."""
+        if self.noise == "gaussian":
+            return None
+        rates = [1 / m.scale for m in self._noisy]
+        if self.rows_scale and self.unit == "add-remove":
+            rates.append(1 / self.rows_scale)
+        return math.fsum(rates) * (1 if self.unit == "add-remove" else 2) * UP
+
+    @property
+    def rho(self) -> float:
+        """ρ of zCDP."""
+        if (pure := self.pure_epsilon) is not None:
+            return pure * math.tanh(pure / 2) * UP + self.selection_rho
+        return self.measured_rho + self.selection_rho
+
+    def delta_at(self, epsilon: float) -> float:
+        """The least δ that is known at ε."""
+        if (pure := self.pure_epsilon) is not None and not self.selection_rho:
+            return 0.0 if epsilon >= pure else _pure_delta(pure, epsilon)
+        if (mu := self.mu) is not None:
+            return gaussian_delta(mu, epsilon)
+        return concentrated_delta(self.rho, epsilon)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least ε that is known at δ."""
+        if delta >= self.delta_at(0.0):
+            return 0.0
+        if (pure := self.pure_epsilon) is not None and not self.selection_rho and delta == 0:
+            return pure
+        low, high = 0.0, 1.0
+        while self.delta_at(high) > delta:
+            low, high = high, 2 * high
+            if high > 1e12:
+                return math.inf
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta_at(middle) > delta else (low, middle)
+        return high
+
+    @property
+    def _noisy(self) -> Iterator[Measurement]:
+        """Those that get noise: the others are what no neighbour changes."""
+        return (m for m in self.measurements if m.scale)
+
+    # ------------------------------------------------------------------ estimates
+
+    @cached_property
+    def _precisions(self) -> dict[Columns, list[float]]:
+        """1/variance that each measurement gives to a component, in the order of measurements."""
+        found: dict[Columns, list[float]] = {}
+        for m in self.measurements:
+            for c in self._parts(m):
+                found.setdefault(c, []).append(_inverse(self._part_variance(m, c)))
+        if self.rows_scale:
+            found.setdefault((), []).append(_inverse(self._variance(self.rows_scale)))
+        return found
+
+    def _parts(self, measurement: Measurement) -> Iterator[Columns]:
+        """The components that a measurement says something about."""
+        if self.noise == "gaussian":
+            return iter((measurement.columns,))
+        kept = tuple(i for i in measurement.columns if self.sizes[i] > 1)
+        return subsets(kept)
+
+    def _variance(self, scale: float) -> float:
+        """Of the noise that is drawn at this scale."""
+        if not scale:
+            return 0.0
+        return rounded_variance(scale) if self.noise == "gaussian" else geometric_variance(scale)
+
+    def _part_variance(self, measurement: Measurement, component: Columns) -> float:
+        """σ_c² by this measurement alone."""
+        if self.noise == "gaussian":
+            return self._variance(measurement.scale) / self.cells(measurement) ** 2
+        rest = math.prod(self.sizes[i] for i in measurement.columns if i not in component)
+        return self._variance(measurement.scale) * rest
+
+    def residual_plan(self) -> ResidualPlan:
+        """The variances of the components, as the noise that is drawn has them."""
+        variances = {c: _inverse(math.fsum(p)) for c, p in self._precisions.items()}
+        ordered = sorted(variances, key=lambda c: (len(c), c))
+        return ResidualPlan(self.sizes, {c: variances[c] for c in ordered})
+
+    def estimated(self, figures: Sequence[Ints], rows_figure: int | None = None) -> NoisyMarginals:
+        """The components, unbiased, from the figures in the order of the measurements."""
+        if len(figures) != len(self.measurements):
+            raise ValueError(f"{len(figures)} tables of figures for {len(self.measurements)}")
+        if (rows_figure is None) != (self.rows_scale is None):
+            raise ValueError("a figure of the rows goes with the scale of its noise")
+        residuals: dict[Columns, Floats] = {}
+        seen: dict[Columns, int] = {}
+
+        def add(component: Columns, found: Floats) -> None:
+            precisions = self._precisions[component]
+            place = seen.get(component, 0)
+            share = _share(precisions, place)
+            residuals[component] = residuals.get(component, 0.0) + share * found
+            seen[component] = place + 1
+
+        for m, figure in zip(self.measurements, figures, strict=True):
+            shaped = figure.reshape([self.sizes[i] for i in m.columns]).astype(np.float64)
+            for c in self._parts(m):
+                add(c, self._component(m, c, shaped))
+        if rows_figure is not None:
+            add((), np.asarray(float(rows_figure)))
+        plan = self.residual_plan()
+        return NoisyMarginals(plan, {c: residuals[c] for c in plan.components})
+
+    def _component(self, measurement: Measurement, component: Columns, figure: Floats) -> Floats:
+        """What the figures of a measurement say of a component."""
+        if self.noise == "gaussian":
+            return centred(figure / self.cells(measurement))
+        others = [j for j, i in enumerate(measurement.columns) if i not in component]
+        return centred(np.asarray(figure.sum(axis=tuple(others))))
+
+
+def _inverse(value: float) -> float:
+    """1/x, where 0 and ∞ are each other's."""
+    if value == 0:
+        return math.inf
+    return 0.0 if math.isinf(value) else 1 / value
+
+
+def _share(precisions: Sequence[float], place: int) -> float:
+    """The weight of one of several measurements of the same; exact ones take all."""
+    exact = sum(map(math.isinf, precisions))
+    if exact:
+        return float(math.isinf(precisions[place])) / exact
+    return precisions[place] / math.fsum(precisions)
+
+
+def _check_sizes(sizes: Sequence[int]) -> None:
+    for place, size in enumerate(sizes):
+        if size < 1:
+            raise ValueError(f"column {place} has {size} values")
+
+
+def _check_measurement(plan: MeasurementPlan, measurement: Measurement) -> None:
+    """Refuse what cannot be measured, or not within the account."""
+    c = measurement.columns
+    if list(c) != sorted(set(c)) or not all(0 <= i < len(plan.sizes) for i in c):
+        raise ValueError(f"{c} are not columns in ascending order")
+    if plan.cells(measurement) > LARGEST_TABLE or len(c) > MOST_COLUMNS:
+        sizes = " × ".join(str(plan.sizes[i]) for i in c)
+        raise UsageError(
+            f"a table of {sizes} cells is too large to be measured: at most {LARGEST_TABLE:,} "
+            f"cells and {MOST_COLUMNS} columns",
+            hint="group values into fewer, or ask for tables of fewer columns",
+        )
+    if not 0 <= measurement.scale <= LARGEST_SCALE:
+        raise PromiseError(
+            f"noise of scale {measurement.scale:g} on the table of columns {c} cannot be drawn",
+            hint="raise the budget, or ask for fewer and smaller tables",
+        )
+    constant = plan.unit == "exchange" and all(plan.sizes[i] == 1 for i in c)
+    if not measurement.scale and not constant:
+        raise ValueError(f"the table of columns {c} would be shown without noise")
+
+
+MOST_COLUMNS = 5
+"""Of one table that is measured."""
+
+
+# ---------------------------------------------------------------------- figures and noise
+
+
+def whole_figures(plan: MeasurementPlan, measurement: Measurement, counts: Ints) -> Ints:
+    """The true whole table of a measurement, from its marginal counts."""
+    shape = tuple(plan.sizes[i] for i in measurement.columns)
+    counts = np.asarray(counts, dtype=np.int64).reshape(shape)
+    if int(counts.sum()) > MOST_ROWS:
+        raise UsageError(f"a table of more than {MOST_ROWS:,} rows cannot be measured")
+    return whole_centred(counts) if plan.noise == "gaussian" else counts
+
+
+def noise_for(plan: MeasurementPlan, source: WordSource) -> Iterator[Ints]:
+    """The noise of each measurement, in their order, in the shape of its table."""
+    for m in plan.measurements:
+        shape = [plan.sizes[i] for i in m.columns]
+        yield _noise(plan.noise, m.scale, plan.cells(m), source).reshape(shape)
+
+
+def noisy_rows(rows: int, noise: Noise, scale: float, source: WordSource) -> int:
+    """The first look at the number of rows."""
+    return rows + int(_noise(noise, scale, 1, source)[0])
+
+
+def _noise(noise: Noise, scale: float, count: int, source: WordSource) -> Ints:
+    if not scale:
+        return np.zeros(count, dtype=np.int64)
+    draw = rounded_normal if noise == "gaussian" else two_sided_geometric
+    return draw(scale, count, source)
+
+
+# ---------------------------------------------------------------------- (ε, δ)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), exact for the Gaussian mechanism.
+
+    With a = ε/μ − μ/2, b = ε/μ + μ/2 and Mills' ratio R it is φ(a)·(R(a) − R(b)), which loses no
+    digits where δ is small.
+    """
+    from scipy.special import erfcx, log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
+
+    if mu == 0:
+        return 0.0
+    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if a < 1:
+        found = float(ndtr(-a)) - math.exp(min(0.0, epsilon + float(log_ndtr(-b))))
+    else:
+        found = math.exp(-a * a / 2) / 2 * float(erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2)))
+    return min(1.0, max(0.0, found * (1 + 1e-9)))
+
+
+def _pure_delta(pure: float, epsilon: float) -> float:
+    """δ at a smaller ε of what is ε₀-differentially private: that of randomized response."""
+    return -math.expm1(epsilon - pure) / (1 + math.exp(-pure)) * UP
+
+
+def concentrated_delta(rho: float, epsilon: float) -> float:
+    """The least known δ at ε of ρ-zCDP (Canonne, Kamath, Steinke, 2020, Corollary 13).
+
+    δ = exp((α − 1)(α·ρ − ε))/(α − 1)·(1 − 1/α)^α at the best order α > 1; every order is sound.
+    """
+    if rho == 0:
+        return 0.0
+
+    def at(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        return (
+            excess * ((1 + excess) * rho - epsilon)
+            + excess * log_excess
+            - (1 + excess) * math.log1p(excess)
+        )
+
+    low, high = math.log(1e-9), math.log(1e9)
+    for _ in range(150):  # the bound falls and then rises
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if at(left) < at(right) else (left, high)
+    return math.exp(min(0.0, at((low + high) / 2))) * (1 + 1e-9)
+
+
+def rho_for(epsilon: float, delta: float, *, chosen: bool = False) -> float:
+    """The largest ρ within (ε, δ): of Gaussian noise alone, exactly, or with a choice of tables."""
+    if not (epsilon >= 0 and math.isfinite(epsilon)) or not 0 < delta < 1:
+        raise PromiseError(
+            f"Gaussian noise gives no ({epsilon:g}, {delta:g})-differential privacy",
+            hint="give ε of 0 or more and δ between 0 and 1, such as 1e-9",
+        )
+
+    def delta_of(rho: float) -> float:
+        if chosen:
+            return concentrated_delta(rho, epsilon)
+        return gaussian_delta(math.sqrt(2 * rho), epsilon)
+
+    low, high = 1e-30, 1.0
+    while delta_of(high) <= delta:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if delta_of(middle) <= delta else (low, middle)
+    return low / (1 + 1e-9)
+
+
+# ---------------------------------------------------------------------- plans
+
+
+def gaussian_plan(
+    sizes: Sequence[int],
+    weights: Mapping[Columns, float],
+    *,
+    rho: float,
+    unit: Unit,
+    rows_scale: float | None = None,
+    selection_rho: float = 0.0,
+) -> MeasurementPlan:
+    """The components of the tables, with the noise that is best for the weights, within ρ."""
+    _check_sizes(sizes)
+    look = 0.5 / rows_scale**2 if rows_scale and unit == "add-remove" else 0.0
+    left = _left(rho, selection_rho + look, "ρ")
+    weights = weights or {(): 1.0}
+    found = plan(sizes, weights, left)
+    variances = dict(found.variances)
+    exact: list[Measurement] = []
+    if unit == "exchange":
+        del variances[()]
+        exact = [Measurement((), 0.0)]
+        wider = ResidualPlan(found.sizes, variances).exchange_rho / left
+        variances = {c: v * wider for c, v in variances.items()}
+    noisy = [
+        Measurement(c, math.sqrt(v) * found.cells(c) * (1 + 1e-11)) for c, v in variances.items()
+    ]
+    return MeasurementPlan(
+        tuple(sizes), "gaussian", unit, (*exact, *noisy), rows_scale, selection_rho
+    )
+
+
+def pure_plan(
+    sizes: Sequence[int],
+    weights: Mapping[Columns, float],
+    *,
+    epsilon: float,
+    unit: Unit,
+    rows_scale: float | None = None,
+) -> MeasurementPlan:
+    """Tables of counts with geometric noise, within ε and with the best rates for the weights."""
+    _check_sizes(sizes)
+    look = 1 / rows_scale if rows_scale and unit == "add-remove" else 0.0
+    left = _left(epsilon, look, "ε") / (1 if unit == "add-remove" else 2)
+    tables = maximal(sizes, weights)
+    exact: list[Measurement] = []
+    if unit == "exchange":
+        exact, tables = [Measurement((), 0.0)], [s for s in tables if s]
+    noisy = [Measurement(s, len(tables) / left * (1 + 1e-11)) for s in tables]
+    return MeasurementPlan(tuple(sizes), "geometric", unit, (*exact, *noisy), rows_scale)
+
+
+def maximal(sizes: Sequence[int], tables: Mapping[Columns, float]) -> list[Columns]:
+    """The tables that are in no other, without columns of one value; the total if there is none."""
+    kept = {tuple(i for i in s if sizes[i] > 1) for s in tables} or {()}
+    smaller = {c for s in kept for c in subsets(s) if len(c) < len(s)}
+    return sorted(kept - smaller, key=lambda c: (len(c), c))
+
+
+def _left(budget: float, spent: float, name: str) -> float:
+    if not (math.isfinite(budget) and budget - spent > 0):
+        raise PromiseError(
+            f"{name} = {budget:g} leaves nothing to measure with after {spent:g}",
+            hint="raise the budget",
+        )
+    return budget - spent
