@@ -47,8 +47,12 @@ WithOpt = Annotated[
 ]
 MemoryOpt = Annotated[str, typer.Option(help="What counting the domain may use, e.g. 4GB.")]
 RefineOpt = Annotated[
-    bool,
-    typer.Option("--refine", help="Weigh estimates against a model fitted to the same release."),
+    bool | None,
+    typer.Option(
+        "--refine/--no-refine",
+        help="Weigh estimates against a model fitted to the same release, or not "
+        "(marginals have one and use it).",
+    ),
 ]
 ExactOpt = Annotated[
     bool, typer.Option("--exact", help="Refuse rather than estimate a count of the domain.")

@@ -55,6 +55,7 @@ PANELS: dict[str, dict[str, str]] = {
         "query": "releases",
         "explain": "releases",
         "refine": "releases",
+        "rows": "releases",
         "shell": "releases",
     },
     "Interactive answers": {

@@ -73,7 +73,7 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Intervals that hold for all groups at once.")
     ] = False,
-    refine: RefineOpt = False,
+    refine: RefineOpt = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -113,6 +113,30 @@ def query(
         exact=exact,
     )
     show_answer(answer, output=output, as_csv=as_csv, as_json=as_json, csv_safe=csv_safe)
+
+
+@commands.command()
+def rows(
+    release: ReleaseArg,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The file to write: .parquet or .csv.")
+    ],
+    number: Annotated[
+        int | None, typer.Option("-n", "--number", help="How many (as many as the model counts).")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
+    csv_safe: CsvSafeOpt = False,
+    check: CheckOpt = True,
+    as_json: JsonOpt = False,
+) -> None:
+    """Draw synthetic rows from the model of noisy marginals: nobody is among them."""
+    from voile.kinds.marginals.release import MarginalRelease
+
+    found = MarginalRelease.open(release, check=check)
+    check_output(output, found.path, overwrite=overwrite)
+    written = found.write_rows(output, number, overwrite=overwrite, csv_safe=csv_safe)
+    data = {"release": str(release), "rows": written, "path": str(output), "synthetic": True}
+    show(data if as_json else None, lambda: f"{output}: {written:,} synthetic rows, nobody's")
 
 
 @commands.command()

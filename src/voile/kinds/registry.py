@@ -41,6 +41,7 @@ BUILT_IN = (
         ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
     ),
     BuiltInKind("voile.kinds.counts.kind:CountTables", ("conjuncts",)),
+    BuiltInKind("voile.kinds.marginals.kind:Marginals", ("marginals",)),
 )
 HOMES = {method: kind.home for kind in BUILT_IN for method in kind.methods}
 

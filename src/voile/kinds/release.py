@@ -74,7 +74,8 @@ class QueryOptions:
     confidence: float = 0.95
     tables: Mapping[str, object] = field(default_factory=dict)
     simultaneous: bool = False
-    refine: bool = False
+    refine: bool | None = None
+    """None: as the kind has it; False: without a model."""
     method: str | None = None
     memory: int | str = MEMORY
     exact: bool = False
@@ -108,7 +109,9 @@ class Release(ABC):
     instead: ClassVar[str] = ""
     """What to do with it where another kind of release is needed."""
     refines: ClassVar[bool] = False
-    """Whether `refine` fits a model to it."""
+    """Whether `refine` fits a model to it, or it has one."""
+    is_refined: ClassVar[bool] = False
+    """Whether answers are weighed against a model where nothing else is said."""
     has_losses: ClassVar[bool] = False
     """Whether it has `loss_evidence`."""
     ways: ClassVar[tuple[str, ...]] = ()
@@ -280,7 +283,7 @@ class Release(ABC):
         *,
         tables: Mapping[str, object] | None = None,
         simultaneous: bool = False,
-        refine: bool = False,
+        refine: bool | None = None,
         method: str | None = None,
         memory: int | str = MEMORY,
         exact: bool = False,
@@ -289,7 +292,8 @@ class Release(ABC):
 
         `tables` are tables of your own that the SQL may look things up in, by name: files or
         data frames. `simultaneous` makes the intervals of all groups hold at once. `refine` weighs
-        each estimate against a model of the table (see `refine`). `method` chooses how rows that
+        each estimate against a model of the table (see `refine`); noisy marginals have theirs
+        inside and use it, unless it is False. `method` chooses how rows that
         were perturbed one by one are reconstructed: inversion or em. `memory` (bytes, or 4GB) is
         what counting the domain may use; what needs more is estimated from a sample of the domain,
         whose error is included, or refused with `exact`.

@@ -313,7 +313,10 @@ def set_refine(session: Session, text: str) -> None:
             )
         with fitting_progress() as progress:
             release.refine(progress)
-    switch("refine", "refined estimates")(session, text)
+    if text:
+        session.refine = on_or_off("refine", text)
+    refined = session.release.is_refined if session.refine is None else session.refine
+    say(f"refined estimates: {'on' if refined else 'off'}")
 
 
 def set_method(session: Session, text: str) -> None:

@@ -98,7 +98,8 @@ class Session:
     """Whether the release's files are hashed when it is opened."""
     confidence: float = 0.95
     simultaneous: bool = False
-    refine: bool = False
+    refine: bool | None = None
+    """None: as the release has it."""
     method: str | None = None
     timing: bool = False
     tables: dict[str, Any] = field(default_factory=dict)

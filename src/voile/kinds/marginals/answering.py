@@ -49,7 +49,7 @@ from voile.answering.totals import ListedGroups
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats
 from voile.engines.rows import PublicDomain
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.marginals.errors import ErrorLaw
 from voile.kinds.marginals.mixture import Mixture
@@ -267,7 +267,7 @@ def totals_of(
     places, cells = query.cells(payoffs)
     read = read_classes(places, query, source.schema)
     unbiased = covariances = counted = None
-    if source.noisy.measures(read.columns):
+    if read.columns in source.noisy.plan.variances:
         table = read.folded(source.noisy.table(read.columns))
         unbiased = cells.summed(table[cells.along(read)])
         covariances = noise_covariances(cells, read, source.noisy.plan)
@@ -278,7 +278,7 @@ def totals_of(
         raise QueryError(
             f"it depends on {len(read.columns)} columns at once ({names}), of which the release "
             "has no table",
-            hint="leave out refine=False, and the model answers; or read fewer columns",
+            hint=f"leave out {spelled('refine', False)}, and the model answers; or read fewer columns",
         )
     law = None if source.model is None else source.model.law
     return TotalsOfTables(read, cells, unbiased, covariances, counted, law)

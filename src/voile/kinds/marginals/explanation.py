@@ -71,7 +71,8 @@ class WeighedTotals(Record):
         if not self.measured:
             how = f"of {read}, which no table has together: by the model alone"
         else:
-            how = f"of {read}: {self.weight:.0%} from the tables, {1 - self.weight:.0%} from the model"
+            rest = 1 - self.weight
+            how = f"of {read}: {self.weight:.0%} from the tables, {rest:.0%} from the model"
         return [how, *(line for total in self.totals for line in total.lines())]
 
 

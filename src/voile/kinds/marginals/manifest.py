@@ -21,6 +21,12 @@ AT = 1e-9
 """δ of the (ε, δ) that is stated where ρ was asked for."""
 
 
+TableChoice = Literal["all", "given", "workload", "selected"]
+"""How the tables were chosen."""
+GuaranteeKind = Literal["dp", "approximate-dp", "zcdp"]
+"""What was asked for."""
+
+
 class MeasuredTable(ManifestPart):
     """A table of whole figures, and the noise on each."""
 
@@ -34,7 +40,7 @@ class MarginalParameters(ManifestPart):
     noise: Literal["gaussian", "geometric"]
     unit: Unit
     order: int = Field(ge=0, description="The columns of the largest table")
-    tables: Literal["all", "given", "workload", "selected"] = Field(
+    tables: TableChoice = Field(
         description="Which tables: all up to the order, those that were named, those of a "
         "workload, or a private choice"
     )
@@ -50,16 +56,17 @@ class ModelParameters(ManifestPart):
     """The model, and how far it is off."""
 
     products: int = Field(ge=1, le=100_000)
-    steps: int = Field(ge=0)
     rows: Finite = Field(ge=0, description="How many rows the model counts in all")
     seed: int = Field(ge=0, lt=2**63, description="From which synthetic rows are drawn; public")
-    law: dict[str, Finite] = Field(description="Coefficients of the law of the model's errors")
+    law: dict[str, Finite | list[Finite]] = Field(
+        description="Coefficients of the law of the model's errors"
+    )
 
 
 class MarginalGuarantee(ManifestPart):
     """(ε, δ)-differential privacy, ρ-zCDP, and ε alone where noise is geometric."""
 
-    kind: Literal["dp", "approximate-dp", "zcdp"]
+    kind: GuaranteeKind
     unit: Unit
     epsilon: Finite = Field(gt=0)
     delta: Finite = Field(ge=0, lt=1)
@@ -111,8 +118,7 @@ class MarginalManifest(Manifest):
         return [self.plan.cells(m) for m in self.plan.measurements]
 
 
-def guarantee_of(plan: MeasurementPlan, wanted: Literal["dp", "approximate-dp", "zcdp"],
-                 delta: float) -> MarginalGuarantee:  # fmt: skip
+def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> MarginalGuarantee:
     """All that follows from the noise that is drawn."""
     pure = plan.pure_epsilon
     return MarginalGuarantee(
@@ -166,7 +172,8 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
                 f"{doing}.",
             ),
             Statement(
-                {"kind": "zcdp", "rho": g.rho, "unit": unit}, who, ANYONE, "ρ of each table adds up",
+                {"kind": "zcdp", "rho": g.rho, "unit": unit}, who, ANYONE,
+                "ρ of each table adds up",
                 f"Zero-concentrated differential privacy with ρ = {g.rho:.4g}, for {doing}.",
             ),
         ]  # fmt: skip

@@ -202,6 +202,10 @@ class MeasurementPlan:
         rest = math.prod(self.sizes[i] for i in measurement.columns if i not in component)
         return self._variance(measurement.scale) * rest
 
+    def figure_variance(self, measurement: Measurement) -> float:
+        """Of the noise on each of its figures."""
+        return self._variance(measurement.scale)
+
     def residual_plan(self) -> ResidualPlan:
         """The variances of the components, as the noise that is drawn has them."""
         variances = {c: _inverse(math.fsum(p)) for c, p in self._precisions.items()}

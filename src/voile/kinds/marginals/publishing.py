@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from voile import __version__
+from voile.arrays import Ints
 from voile.engines.table import Table
+from voile.errors import PromiseError, TableError, UsageError, spelled
+from voile.kinds.domain import check_name, check_nulls, choose_schema
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
+    AT,
+    MODEL_FILE,
+    GuaranteeKind,
     MarginalManifest,
+    MarginalParameters,
+    MeasuredTable,
+    ModelParameters,
+    TableChoice,
+    guarantee_of,
+    marginals_disclosed,
 )
-from voile.kinds.marginals.measuring import MeasurementPlan
-from voile.kinds.marginals.modelling import model_of
-from voile.kinds.marginals.options import MarginalKeywords, MarginalOptions
-from voile.kinds.marginals.release import MarginalRelease
+from voile.kinds.marginals.measuring import (
+    MeasurementPlan,
+    gaussian_plan,
+    noise_for,
+    pure_plan,
+    rho_for,
+    whole_figures,
+)
+from voile.kinds.marginals.modelling import Model, model_of
+from voile.kinds.marginals.options import DELTA, EPSILON, MarginalKeywords, MarginalOptions
+from voile.kinds.marginals.release import (
+    PART,
+    MarginalRelease,
+    figure_schema,
+    listed_cells,
+    model_table,
+)
+from voile.kinds.marginals.residuals import Columns, balanced
+from voile.kinds.parquet import ROW_GROUP
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
-from voile.noise.whole import WordSource
+from voile.noise import Key
+from voile.noise.whole import SystemSource, WordSource
 from voile.progress import Progress
 from voile.schema import Schema
 from voile.signing import KeySource
@@ -40,10 +76,9 @@ class MarginalPublication(PublishResult):
     def facts(self) -> list[tuple[str, str]]:
         """Rows, tables, promise and what to expect, by name."""
         manifest = self.release.manifest
-        p, g, model = manifest.parameters, manifest.guarantee, manifest.model
+        p, model = manifest.parameters, manifest.model
         largest = "1 column" if p.order == 1 else f"{p.order} columns"
-        which = {"all": "all of them", "given": "those that were named",
-                 "workload": "those of the workload", "selected": "a private choice"}[p.tables]  # fmt: skip
+        which = CHOICES[p.tables]
         return [
             ("rows", f"{self.rows_in:,} in, {self.rows_in - self.rows_dropped:,} counted"),
             ("tables", f"of up to {largest} ({which}), {len(p.measurements):,} measurements: "
@@ -55,10 +90,26 @@ class MarginalPublication(PublishResult):
 
     def _expected(self) -> list[tuple[str, str]]:
         """What the steward will feel: the error of counts that matter."""
-        found = self.release.expected()
-        return [(f"counts of {one.columns} column{'s' if one.columns > 1 else ''}",
-                 f"off by about {one.noise:,.3g} each: {one.relative:.1%} of a hundredth of the rows")
-                for one in found]  # fmt: skip
+        return [
+            (
+                f"counts of {one.columns} column{'s' if one.columns > 1 else ''}",
+                f"± {one.noise:,.3g} from the tables alone{relative(one)}",
+            )
+            for one in self.release.expected()
+        ]
+
+
+def relative(one: ExpectedNoise) -> str:
+    """An error beside a count that matters."""
+    return "" if one.relative is None else f", {one.relative:.1%} of a hundredth of the rows"
+
+
+CHOICES: Mapping[TableChoice, str] = {
+    "all": "all of them",
+    "given": "those that were named",
+    "workload": "those of the workload",
+    "selected": "a private choice",
+}
 
 
 # ----------------------------------------------------------------------
@@ -75,7 +126,7 @@ class MarginalInput:
     codes: list[npt.NDArray[Any]]
     used: int
     plan: MeasurementPlan
-    tables: Literal["all", "given", "workload", "selected"]
+    tables: TableChoice
     rows_figure: int | None
     source: WordSource
     notes: tuple[str, ...]
@@ -131,3 +182,216 @@ def measure_table(
 def public_seed(source: WordSource) -> int:
     """From which the model begins and synthetic rows are drawn; it is published."""
     return int(source.words(1)[0] >> np.uint64(1))
+
+
+def prepare(table: Table, options: MarginalOptions, progress: Progress) -> MarginalInput:
+    """Read and check the table, and choose the noise."""
+    rows, name = len(table), options.name or table.name
+    check_name(name)
+    if not rows and options.schema_ is None:
+        raise TableError(
+            "the table has no rows to read a domain off",
+            hint=f"declare it with {spelled('schema')}; see `voile inspect TABLE`",
+        )
+    schema, notes = choose_schema(table, options.columns, options.schema_, options.nulls)
+    check_nulls(table, schema, options.nulls)
+    progress.start("reading", rows)
+    codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
+    used = len(codes[0])
+    if options.unit == "exchange" and used < 2:
+        raise TableError(
+            "one row alone cannot be hidden among others", hint="publish a table with more rows"
+        )
+    source = noise_source(options)
+    terms = chosen_terms(options, schema, codes, used, source)
+    return MarginalInput(
+        name=name, rows=rows, schema=schema, codes=codes, used=used, plan=terms.plan,
+        tables=terms.tables, rows_figure=terms.rows_figure, source=source,
+        notes=(*notes, *terms.notes), progress=progress,
+    )  # fmt: skip
+
+
+def noise_source(options: MarginalOptions) -> WordSource:
+    """Secret bits, or those of a seed in a simulation."""
+    if options.simulate_seed is None:
+        return SystemSource()
+    return Key.from_seed(options.simulate_seed).stream("marginals")
+
+
+@dataclass(frozen=True)
+class MarginalTerms:
+    """What is measured, and how that was chosen."""
+
+    plan: MeasurementPlan
+    tables: TableChoice
+    rows_figure: int | None
+    notes: tuple[str, ...] = ()
+
+
+def chosen_terms(
+    options: MarginalOptions,
+    schema: Schema,
+    codes: Sequence[npt.NDArray[Any]],
+    rows: int,
+    source: WordSource,
+) -> MarginalTerms:
+    """The tables and their noise. Nothing of the table is looked at, except with noise."""
+    sizes = tuple(schema.sizes)
+    if options.tables is not None:
+        return MarginalTerms(plan_for(options, sizes, named(options.tables, schema)), "given", None)
+    order = min(options.order or 3, len(sizes))
+    return MarginalTerms(plan_for(options, sizes, all_tables(sizes, order)), "all", None)
+
+
+def all_tables(sizes: Sequence[int], order: int) -> list[Columns]:
+    """Every set of up to so many columns."""
+    found = sum(math.comb(len(sizes), size) for size in range(1, order + 1))
+    if found > MOST_TABLES:
+        raise PromiseError(
+            f"there are {found:,} sets of up to {order} of {len(sizes)} columns, more than "
+            f"{MOST_TABLES:,}",
+            hint=f"use a smaller {spelled('order')}, fewer {spelled('columns')}, or leave "
+            f"{spelled('order')} out: tables are then chosen privately",
+        )
+    places = range(len(sizes))
+    return [some for size in range(1, order + 1) for some in combinations(places, size)]
+
+
+def named(tables: Sequence[Sequence[str]], schema: Schema) -> list[Columns]:
+    """Sets of columns by their places."""
+    found = []
+    for some in tables:
+        places = sorted({schema.names.index(schema[name].name) for name in some})
+        if len(places) < len(some):
+            raise UsageError(
+                f"{spelled('tables')}: {', '.join(some)} names a column twice",
+                hint="name each column of a table once",
+            )
+        found.append(tuple(places))
+    return list(dict.fromkeys(found))
+
+
+def plan_for(
+    options: MarginalOptions, sizes: tuple[int, ...], tables: Sequence[Columns]
+) -> MeasurementPlan:
+    """The best noise for these tables within the promise."""
+    check_size(sizes, tables)
+    weights = balanced(sizes, tables)
+    if options.pure:
+        epsilon = EPSILON if options.epsilon is None else options.epsilon
+        return pure_plan(sizes, weights, epsilon=epsilon, unit=options.unit)
+    return gaussian_plan(sizes, weights, rho=budget(options), unit=options.unit)
+
+
+def budget(options: MarginalOptions, *, chosen: bool = False) -> float:
+    """ρ of the promise; a private choice of tables makes the account by zCDP."""
+    if options.rho is not None:
+        return options.rho
+    epsilon = EPSILON if options.epsilon is None else options.epsilon
+    return rho_for(epsilon, DELTA if options.delta is None else options.delta, chosen=chosen)
+
+
+def check_size(sizes: Sequence[int], tables: Sequence[Columns]) -> None:
+    """Refuse what would be too much to write."""
+    figures = sum(math.prod(sizes[i] for i in some) for some in tables)
+    if figures > MOST_FIGURES:
+        raise PromiseError(
+            f"the tables would have {figures:,} figures, more than {MOST_FIGURES:,}",
+            hint=f"declare coarser domains (bins) with {spelled('schema')}, or use a smaller "
+            f"{spelled('order')} or fewer {spelled('columns')}",
+        )
+
+
+# ----------------------------------------------------------------------
+# counting, adding noise, and writing
+
+
+def noisy(prepared: MarginalInput) -> Iterator[Ints]:
+    """The figures of every measurement, with noise: true counts are seen nowhere else."""
+    plan, progress = prepared.plan, prepared.progress
+    progress.start("counting", len(plan.measurements))
+    noise = noise_for(plan, prepared.source)
+    for measurement, drawn in zip(plan.measurements, noise, strict=True):
+        counts = marginal_counts(prepared.codes, plan.sizes, measurement.columns, prepared.used)
+        yield whole_figures(plan, measurement, counts) + drawn
+        progress.advance(1)
+
+
+def marginal_counts(
+    codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], columns: Columns, rows: int
+) -> Ints:
+    """How many rows have each combination of values of some columns."""
+    cell: Ints = np.zeros(rows, np.int64)
+    for i in columns:
+        cell = cell * sizes[i] + codes[i]
+    return np.bincount(cell, minlength=math.prod(sizes[i] for i in columns)).astype(np.int64)
+
+
+def write_figures(folder: Path, figures: Sequence[Ints]) -> File:
+    """All figures in one file, measurement by measurement."""
+    (folder / "data").mkdir()
+    number, cell = listed_cells([figure.size for figure in figures])
+    columns = [
+        pa.array(number.astype(np.int32)),
+        pa.array(cell),
+        pa.array(np.concatenate([figure.ravel() for figure in figures])),
+    ]
+    return written(folder, PART, pa.table(columns, schema=figure_schema()))
+
+
+def write_model(folder: Path, model: Model) -> File:
+    """The mixture in one file."""
+    (folder / "model").mkdir()
+    return written(folder, MODEL_FILE, model_table(model))
+
+
+def written(folder: Path, name: str, table: Any) -> File:
+    """A Parquet file of the release."""
+    path = folder / name
+    pq.write_table(
+        table, path,
+        compression="zstd", store_schema=False, write_statistics=False, row_group_size=ROW_GROUP,
+    )  # fmt: skip
+    return file_entry(folder, path, table.num_rows)
+
+
+def manifest_of(
+    prepared: MarginalInput, options: MarginalOptions, model: Model, seed: int
+) -> MarginalManifest:
+    """What the release says about itself, but for the files that are still to be written."""
+    schema, plan = prepared.schema, prepared.plan
+    names = schema.names
+    kind: GuaranteeKind = "dp" if options.pure else "zcdp" if options.rho else "approximate-dp"
+    at = options.delta or (AT if options.rho else DELTA)
+    return MarginalManifest(
+        voile=__version__,
+        name=prepared.name,
+        parameters=MarginalParameters(
+            noise=plan.noise,
+            unit=plan.unit,
+            order=max(len(m.columns) for m in plan.measurements),
+            tables=prepared.tables,
+            rows_scale=plan.rows_scale,
+            rows_figure=prepared.rows_figure,
+            selection_rho=plan.selection_rho,
+            measurements=[
+                MeasuredTable(columns=[names[i] for i in m.columns], scale=m.scale)
+                for m in plan.measurements
+            ],
+        ),
+        guarantee=guarantee_of(plan, kind, at),
+        model=ModelParameters(
+            products=len(model.mixture.weights),
+            rows=model.mixture.rows,
+            seed=seed,
+            law=model.law.to_numbers(),
+        ),
+        simulated=options.simulate_seed is not None,
+        nulls=options.nulls,
+        disclosed=marginals_disclosed(schema, options.nulls, plan.unit),
+        public_rows=prepared.used if plan.unit == "exchange" else None,
+        rows=sum(plan.cells(m) for m in plan.measurements),
+        domain_size=str(schema.size),
+        attributes=schema.to_dict()["attributes"],
+        files=[],
+    )

@@ -34,6 +34,7 @@ from voile.kinds.parquet import read_parquet
 from voile.kinds.release import QueryOptions, Release
 
 if TYPE_CHECKING:
+    from voile.progress import Progress
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
@@ -52,6 +53,8 @@ class MarginalRelease(Release):
 
     kind = "noisy marginals"
     instead = "`voile query` counts from it, and `voile rows` draws synthetic rows"
+    refines = True
+    is_refined = True
     manifest: MarginalManifest
 
     def promised(self) -> list[Statement]:
@@ -117,6 +120,11 @@ class MarginalRelease(Release):
     def model(self) -> Model:
         """The mixture, and the law of its errors."""
         return read_model(self.path, self.manifest)
+
+    def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Model:
+        """The model that answers are weighed against: it was fitted when this was published."""
+        del progress, replace_broken
+        return self.model
 
     # ------------------------------------------------------------------ checking it
 
@@ -219,6 +227,12 @@ def model_schema() -> Any:
     ])  # fmt: skip
 
 
+def listed_cells(cells: Sequence[int]) -> tuple[Ints, Ints]:
+    """The measurement and the cell of every figure, in the order of the file."""
+    number = np.repeat(np.arange(len(cells)), cells)
+    return number, np.arange(len(number)) - np.repeat(np.cumsum([0, *cells[:-1]]), cells)
+
+
 # ----------------------------------------------------------------------
 # the model's file: column −1 has the weights of the products, others their shares
 
@@ -274,9 +288,7 @@ def check_figures(release: MarginalRelease) -> None:
         raise ReleaseError(f"the release does not have {PART} and {MODEL_FILE}, and no other data")
     cells = manifest.public_cells
     table = read_parquet(release.path / PART, [MEASUREMENT, CELL])
-    number = np.repeat(np.arange(len(cells)), cells)
-    place = np.arange(len(number)) - np.repeat(np.cumsum([0, *cells[:-1]]), cells)
-    for name, wanted in ((MEASUREMENT, number), (CELL, place)):
+    for name, wanted in zip((MEASUREMENT, CELL), listed_cells(cells), strict=True):
         if not np.array_equal(numpy_array(table.column(name)), wanted):
             raise ReleaseError(f"{PART} does not list its cells in order")
 
