@@ -63,6 +63,8 @@ from voile.schema import Schema
 
 MOST_VALUES = 256
 """Values of one quantile."""
+FAR = 4.0
+"""A model that is so many standard deviations from the tables is wrong there, by that much."""
 AT_ONCE = 2**15
 """Cells of which the model's products are held at once."""
 NOISE_ONLY = (
@@ -230,7 +232,7 @@ class TotalsOfTables:
     """What the model counts in every combination; None without a model."""
     law: ErrorLaw | None
 
-    @property
+    @cached_property
     def modelled(self) -> Floats | None:
         """(groups, terms)"""
         return None if self.counted is None else self.cells.summed(self.counted)
@@ -257,7 +259,12 @@ class TotalsOfTables:
             error = self.law.beyond(count, len(self.read.columns))
             return unit**2 * error * (most > 0), np.zeros(cells.groups)
         error, shared = self.law.model(count, self.noise(slope) / unit**2)
-        return unit**2 * error * (most > 0), unit**2 * shared * (most > 0)
+        error, shared = unit**2 * error * (most > 0), unit**2 * shared * (most > 0)
+        modelled = self.modelled
+        assert modelled is not None  # noqa: S101  (it counted)
+        apart = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
+        usual = self.noise(slope) + error - 2 * shared
+        return error + np.maximum(apart**2 - FAR**2 * usual, 0.0), shared
 
 
 def totals_of(
@@ -278,7 +285,7 @@ def totals_of(
         raise QueryError(
             f"it depends on {len(read.columns)} columns at once ({names}), of which the release "
             "has no table",
-            hint=f"leave out {spelled('refine', False)}, and the model answers; or read fewer columns",
+            hint=f"leave out {spelled('refine', False)} and the model answers, or read fewer columns",
         )
     law = None if source.model is None else source.model.law
     return TotalsOfTables(read, cells, unbiased, covariances, counted, law)

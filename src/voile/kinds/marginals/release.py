@@ -34,7 +34,6 @@ from voile.kinds.parquet import read_parquet
 from voile.kinds.release import QueryOptions, Release
 
 if TYPE_CHECKING:
-    from voile.progress import Progress
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from voile.kinds.marginals.modelling import Model
     from voile.kinds.marginals.residuals import NoisyMarginals
     from voile.privacy.guarantees.statements import Statement
+    from voile.progress import Progress
     from voile.query.query import Query
 
 PART = "data/part-00000.parquet"
