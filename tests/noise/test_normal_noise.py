@@ -84,10 +84,14 @@ def test_undecided_draws_agree_with_decided_ones(
     quick = draw(scale, 60, Prepared(words, more))
     monkeypatch.setattr(normal, "MARGIN", 0.6 / scale + 0.01)
     monkeypatch.setattr(geometric, "MARGIN", 0.6 / scale + 0.01)
-    asked: list[bool] = []
-    for module in (normal, geometric):
-        exact = module._exceeds  # noqa: SLF001
-        monkeypatch.setattr(module, "_exceeds", lambda *a, f=exact: asked.append(True) or f(*a))
+    asked: list[int] = []
+    compared = Uniform.below
+
+    def below(self: Uniform, bound: Decimal, error: Decimal) -> bool | None:
+        asked.append(self.bits)
+        return compared(self, bound, error)
+
+    monkeypatch.setattr(Uniform, "below", below)
     assert np.array_equal(draw(scale, 60, Prepared(words, more)), quick)
     assert len(asked) > 60  # nearly all of them were undecided
 
@@ -200,7 +204,8 @@ def test_draws_repeat_from_a_seed_and_are_secret_without() -> None:
     for draw, _ in LAWS.values():
         one, two = (draw(9.0, 50, Key.from_seed(1).stream("a")) for _ in "ab")
         assert np.array_equal(one, two)
-        assert not np.array_equal(*(draw(9.0, 50, SystemSource()) for _ in "ab"))
+        secret, other = (draw(9.0, 50, SystemSource()) for _ in "ab")
+        assert not np.array_equal(secret, other)
         assert draw(9.0, 0, SystemSource()).shape == (0,)
 
 

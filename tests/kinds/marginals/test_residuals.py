@@ -26,14 +26,14 @@ TABLES: list[Columns] = [(0, 1), (1, 2), (0, 2)]
 
 def marginal_matrix(sizes: tuple[int, ...], columns: Columns) -> Floats:
     """Rows are cells of the marginal, columns are tuples of the domain."""
-    found = np.ones((1, 1))
+    found: Floats = np.ones((1, 1))
     for i, size in enumerate(sizes):
         found = np.kron(found, np.eye(size) if i in columns else np.ones((1, size)))
     return found
 
 
 def residual_matrix(sizes: tuple[int, ...], component: Columns) -> Floats:
-    found = np.ones((1, 1))
+    found: Floats = np.ones((1, 1))
     for i, size in enumerate(sizes):
         whole = np.eye(size) - 1 / size if i in component else np.ones((1, size))
         found = np.kron(found, whole)
@@ -92,15 +92,16 @@ def test_tables_are_rebuilt_without_noise() -> None:
         assert np.allclose(noisy.table(s), wanted)
 
 
-def covariance_matrix(found: ResidualPlan, s: Columns) -> Floats:
+def covariance_of(found: ResidualPlan, s: Columns) -> Floats:
     """Of the cells of a rebuilt table, from the noise of each component."""
-    cells = math.prod(SIZES[i] for i in s)
+    sizes = found.sizes
+    cells = math.prod(sizes[i] for i in s)
     total = np.zeros((cells, cells))
     for c, v in found.variances.items():
         if set(c) <= set(s):
-            spread = np.ones((1, 1))
+            spread: Floats = np.ones((1, 1))
             for i in s:
-                n = SIZES[i]
+                n = sizes[i]
                 spread = np.kron(spread, np.eye(n) - 1 / n if i in c else np.full((n, n), n**-2.0))
             total += v * spread
     return total
@@ -109,7 +110,7 @@ def covariance_matrix(found: ResidualPlan, s: Columns) -> Floats:
 @pytest.mark.parametrize("s", TABLES)
 def test_variances_of_cells_are_those_of_the_matrix(s: Columns) -> None:
     found = some_plan()
-    assert np.allclose(np.diag(covariance_matrix(found, s)), found.cell_variance(s))
+    assert np.allclose(np.diag(covariance_of(found, s)), found.cell_variance(s))
     assert NoisyMarginals(found, {}).cell_variance(s) == found.cell_variance(s)
 
 
@@ -125,7 +126,7 @@ def test_covariances_are_those_of_noise_on_every_component() -> None:
             residual = centred(unit.reshape(shape))
             moved = NoisyMarginals(found, {c: residual}).table(s).ravel()
             total += v * np.outer(moved, moved) if set(c) <= set(s) else 0.0
-    assert np.allclose(total, covariance_matrix(found, s))
+    assert np.allclose(total, covariance_of(found, s))
 
 
 def test_the_plan_is_the_best_for_its_weights() -> None:
