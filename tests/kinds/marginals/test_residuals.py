@@ -28,7 +28,9 @@ def marginal_matrix(sizes: tuple[int, ...], columns: Columns) -> Floats:
     """Rows are cells of the marginal, columns are tuples of the domain."""
     found: Floats = np.ones((1, 1))
     for i, size in enumerate(sizes):
-        found = np.kron(found, np.eye(size) if i in columns else np.ones((1, size)))
+        found = np.asarray(
+            np.kron(found, np.eye(size) if i in columns else np.ones((1, size))), dtype=np.float64
+        )
     return found
 
 
@@ -36,7 +38,7 @@ def residual_matrix(sizes: tuple[int, ...], component: Columns) -> Floats:
     found: Floats = np.ones((1, 1))
     for i, size in enumerate(sizes):
         whole = np.eye(size) - 1 / size if i in component else np.ones((1, size))
-        found = np.kron(found, whole)
+        found = np.asarray(np.kron(found, whole), dtype=np.float64)
     return found
 
 
@@ -102,7 +104,10 @@ def covariance_of(found: ResidualPlan, s: Columns) -> Floats:
             spread: Floats = np.ones((1, 1))
             for i in s:
                 n = sizes[i]
-                spread = np.kron(spread, np.eye(n) - 1 / n if i in c else np.full((n, n), n**-2.0))
+                spread = np.asarray(
+                    np.kron(spread, np.eye(n) - 1 / n if i in c else np.full((n, n), n**-2.0)),
+                    dtype=np.float64,
+                )
             total += v * spread
     return total
 
