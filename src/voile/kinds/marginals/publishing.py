@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -384,7 +384,10 @@ def manifest_of(
             products=len(model.mixture.weights),
             rows=model.mixture.rows,
             seed=seed,
-            law=model.law.to_numbers(),
+            law={
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in asdict(model.law).items()
+            },
         ),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,

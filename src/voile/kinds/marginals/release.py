@@ -269,7 +269,8 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
         share[starts[i + 1] : starts[i + 2]].reshape(number, size) for i, size in enumerate(sizes)
     )
     mixture = Mixture(manifest.model.rows, weights, parts)
-    return Model(mixture, ErrorLaw.from_numbers(manifest.model.law))
+    law = {n: tuple(v) if isinstance(v, list) else v for n, v in manifest.model.law.items()}
+    return Model(mixture, ErrorLaw(**law))  # type: ignore[arg-type]  (checked just now)
 
 
 # ----------------------------------------------------------------------
