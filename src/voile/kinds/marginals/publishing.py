@@ -148,7 +148,7 @@ class MarginalDraft(WrittenDraft):
         figures = list(noisy(prepared))
         found = prepared.plan.estimated(figures, prepared.rows_figure)
         seed = public_seed(prepared.source)
-        model = model_of(found, prepared.plan, seed=seed, progress=prepared.progress)
+        model = model_of(found, seed=seed, progress=prepared.progress)
         files = [write_figures(folder, figures), write_model(folder, model)]
         return manifest_of(prepared, self.options, model, seed).model_copy(update={"files": files})
 
@@ -176,7 +176,7 @@ def measure_table(
     **options: Unpack[MarginalKeywords],
 ) -> MarginalPublication:
     """Publish noisy marginals, with notes for the steward. `to` names the folder."""
-    kind, checked = kind_of("marginals"), MarginalOptions(**options)
+    kind, checked = kind_of("marginals"), MarginalOptions(**cast("dict[str, Any]", options))
     done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress, sign=sign)
     return cast("MarginalPublication", done)
 
