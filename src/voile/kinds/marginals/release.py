@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
+    from voile.kinds.evaluation import LossEvidence, Truth
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.expected import ExpectedNoise
     from voile.kinds.marginals.modelling import Model
@@ -55,6 +56,7 @@ class MarginalRelease(Release):
     instead = "`voile query` counts from it, and `voile rows` draws synthetic rows"
     refines = True
     is_refined = True
+    has_losses = True
     manifest: MarginalManifest
 
     def promised(self) -> list[Statement]:
@@ -175,6 +177,14 @@ class MarginalRelease(Release):
         model = None if options.refine is False else self.model
         rows = self.manifest.public_rows
         return MarginalSource(view, domain, self.schema, self.noisy, model, rows)
+
+    # ------------------------------------------------------------------ measuring it
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        """The model, and the bound of what anyone comes to believe."""
+        from voile.kinds.marginals.losses import marginal_evidence  # noqa: PLC0415
+
+        return marginal_evidence(self, truth)
 
     # ------------------------------------------------------------------ its rows
 
