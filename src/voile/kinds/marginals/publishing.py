@@ -176,7 +176,7 @@ def measure_table(
     **options: Unpack[MarginalKeywords],
 ) -> MarginalPublication:
     """Publish noisy marginals, with notes for the steward. `to` names the folder."""
-    kind, checked = kind_of("marginals"), MarginalOptions(**cast("dict[str, Any]", options))
+    kind, checked = kind_of("marginals"), MarginalOptions(**options)
     done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress, sign=sign)
     return cast("MarginalPublication", done)
 
