@@ -1,23 +1,28 @@
 """How far a model is from the table, learnt from the noisy marginals alone.
 
-Gaussian thinning: with z of the noise's own law, y + a·z and y − z/a are independent, and both are
-unbiased. The model is fitted to the first; the second examines it. With m the model's answer to a
-question, y₂ that of the second half and v₂ its variance,
-  e = E (y₂ − m)² − v₂                  the mean square error of the model
-  c = E (m − y₂)(y − y₂) − v/a²         the covariance of its error with that of the whole y
-without bias. Both are smoothed over questions of like size. The best answer is y·w + m·(1 − w),
-w = (e − c)/(e + v − 2c); its mean square error is (e·v − c²)/(e + v − 2c).
+Let y be the unbiased answer to a question, v its variance, m the model's answer, and x the truth.
+  e = E (m − x)²                 the mean square error of the model
+  c = E (m − x)(y − x)           what its error shares with the noise that it was fitted to
+The best answer is m + w·(y − m), w = (e − c)/(e + v − 2c); its mean square error is
+(e·v − c²)/(e + v − 2c). Both are learnt by Stein's identity: with z of the noise's own law and m′
+the model that is fitted to y + a·z,
+  c = E z·(m′ − m)/a,   e = E (y − m)² − v + 2c.
+Both are smoothed over questions of like size.
+
+Gaussian thinning chooses between models: y + a·z and y − z/a are independent and unbiased, so
+that the second examines what was fitted to the first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.special import gammaincinv, ndtri
 
 from voile.arrays import Floats
 from voile.kinds.marginals.mixture import Mixture
@@ -118,6 +123,12 @@ def rising(counts: Floats, deviations: Floats) -> Floats:
     return np.concatenate([bends, s * x, x * x], axis=-1)
 
 
+def whole(counts: Floats) -> Floats:
+    """The least mean square error that a whole number has from an unbiased guess."""
+    x = np.minimum(counts, 0.5)
+    return np.asarray(np.maximum(x * (1 - x), LEAST))
+
+
 def saturating(counts: Floats, deviations: Floats) -> Floats:
     """What a covariance is made of, as a share of the variance."""
     x = (np.maximum(counts, 0) / deviations)[..., None]
@@ -139,16 +150,16 @@ class ErrorLaw:
     def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
         deviations = np.sqrt(np.maximum(variances, LEAST))
-        x = self._sided(counts)
-        e = np.maximum(rising(x, deviations) @ np.array(self.error), LEAST)
+        x = sided(counts, self.rows)
+        e = np.maximum(rising(x, deviations) @ np.array(self.error), whole(x))
         c = variances * np.minimum(saturating(x, deviations) @ np.array(self.shared), 1.0)
         return e, np.minimum(c, np.minimum(e, variances))
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model where this many columns were not measured together."""
-        x = self._sided(counts)
+        x = sided(counts, self.rows)
         scale = np.full(x.shape, self.scale)
-        return np.maximum(rising(x, scale) @ np.array(self.unmeasured), LEAST)
+        return np.maximum(rising(x, scale) @ np.array(self.unmeasured), whole(x))
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
@@ -160,28 +171,33 @@ class ErrorLaw:
         error = np.maximum(e * variances - c * c, 0) / apart
         return counts + w * (unbiased - counts), error
 
-    def _sided(self, counts: Floats) -> Floats:
-        """Few rows outside a selection are as easy as few rows inside."""
-        x = np.clip(counts, 0, max(self.rows, 0))
-        return np.asarray(x * (1 - x / max(self.rows, 1.0)))
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A mixture that was fitted to the measurements, and the same with more noise."""
+
+    mixture: Mixture
+    disturbed: NoisyMarginals
+    """y + a·z."""
+    tilt: float
+    other: Mixture
+    """As fitted to what is disturbed, from the same beginning."""
 
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """What the second half says of a model, question by question."""
+    """What is learnt of a model, question by question."""
 
     counts: Floats
     variances: Floats
-    second: Floats
-    """The variance of what examines."""
     error: Floats
     shared: Floats
 
 
 def examined(
     noisy: NoisyMarginals,
-    halves: Halves,
     mixture: Mixture,
+    trials: Sequence[Trial],
     tables: Iterable[Columns],
     number: int,
     rng: np.random.Generator,
@@ -189,42 +205,74 @@ def examined(
     """Every cell of these tables, and so many selections of each."""
     found: list[Floats] = []
     for columns in tables:
-        whole, other, model = (t.table(columns) for t in (noisy, halves.second, mixture))
-        variance = np.full(whole.size, noisy.cell_variance(columns))
-        found.append(np.stack([whole.ravel(), other.ravel(), model.ravel(), variance]))
+        y, m = noisy.table(columns), mixture.table(columns)
+        moved = [
+            (t.disturbed.table(columns) - y, t.other.table(columns) - t.mixture.table(columns))
+            for t in trials
+        ]
         some = drawn_selections(noisy.plan.sizes, columns, number, rng)
-        sums = [some.of(t) for t in (whole, other, model)]
-        found.append(np.stack([*sums, some.variances(noisy.plan)]))
-    y, other, m, v = np.concatenate(found, axis=1)
-    share = 1 / halves.tilt**2
-    return Examined(
-        m, v, v * (1 + share), (other - m) ** 2 - v * (1 + share),
-        (m - other) * (y - other) - v * share,
-    )  # fmt: skip
+        variance = np.full(y.size, noisy.cell_variance(columns))
+        found.append(_questions(np.ravel, y, m, variance, moved, trials))
+        found.append(_questions(some.of, y, m, some.variances(noisy.plan), moved, trials))
+    y, m, v, c = np.concatenate(found, axis=1)
+    return Examined(m, v, (y - m) ** 2 - v + 2 * c, c)
+
+
+def _questions(
+    asked: Callable[[Floats], Floats],
+    y: Floats,
+    m: Floats,
+    variance: Floats,
+    moved: Sequence[tuple[Floats, Floats]],
+    trials: Sequence[Trial],
+) -> Floats:
+    shared = [
+        asked(noise) * asked(model) / t.tilt**2
+        for t, (noise, model) in zip(trials, moved, strict=True)
+    ]
+    return np.stack([asked(y), asked(m), variance, np.mean(shared, axis=0)])
 
 
 def learnt(seen: Examined, rows: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The coefficients of e and c."""
-    x = np.clip(seen.counts, 0, max(rows, 0))
-    x = x * (1 - x / max(rows, 1.0))
+    x = sided(seen.counts, rows)
     deviations = np.sqrt(np.maximum(seen.variances, LEAST))
     size = np.floor(3 * np.log2(np.maximum(x, 1e-3)))
     spread = np.floor(2 * np.log2(deviations))
     _, key = np.unique(np.stack([size, spread]), axis=1, return_inverse=True)
+    key = key.ravel()
     count = np.bincount(key)
 
     def mean(values: Floats) -> Floats:
         return np.asarray(np.bincount(key, values) / count)
 
     bends = np.stack([mean(b) for b in rising(x, deviations).T], axis=1)
-    shares = np.stack(
-        [mean(b) for b in (saturating(x, deviations) * seen.variances[:, None]).T], axis=1
-    )
-    e, c, second = mean(seen.error), mean(seen.shared), mean(seen.second)
+    shares = saturating(x, deviations) * seen.variances[:, None]
+    shares = np.stack([mean(b) for b in shares.T], axis=1)
+    e, c, v = mean(seen.error), mean(seen.shared), mean(seen.variances)
     error = np.zeros(bends.shape[1])
     for _ in range(4):
-        weight = np.sqrt(count) / (second + 2 * (bends @ error))
+        weight = np.sqrt(count) / (v + 2 * (bends @ error))
         error = nnls(bends * weight[:, None], e * weight)[0]
-    weight = np.sqrt(count) / (second + bends @ error)
+    weight = np.sqrt(count) / (v + bends @ error)
     shared = nnls(shares * weight[:, None], c * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def sided(counts: Floats, rows: float) -> Floats:
+    """Few rows outside a selection are as easy as few rows inside."""
+    x = np.clip(counts, 0, max(rows, 0))
+    return np.asarray(x * (1 - x / max(rows, 1.0)))
+
+
+def interval(estimates: Floats, errors: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Whole numbers between which a count lies, with this probability.
+
+    Noise is as likely up as down; small counts that a model expects are skewed, as a gamma law is.
+    """
+    spread = np.maximum(errors, LEAST)
+    reach = ndtri((1 + level) / 2) * np.sqrt(spread)
+    means = np.maximum(estimates, LEAST)
+    skewed = gammaincinv(means**2 / spread, (1 + level) / 2) * spread / means
+    low = np.floor(np.maximum(estimates - reach, 0))
+    return low, np.maximum(np.ceil(np.maximum(estimates + reach, skewed)), 0)

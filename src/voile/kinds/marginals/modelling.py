@@ -7,11 +7,12 @@ fitted to all that was measured.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from voile.kinds.marginals.errors import ErrorLaw, Halves, examined, learnt, thinned
+from voile.kinds.marginals.errors import ErrorLaw, Halves, Trial, examined, learnt, thinned
 from voile.kinds.marginals.mixture import Mixture, fit, together
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals
 from voile.progress import Progress, Silent
@@ -22,7 +23,9 @@ PRODUCTS = (25, 50, 100, 200)
 """How many products are tried."""
 MEMBERS, STEPS = 3, 300
 """How many mixtures are averaged, and the steps of each descent."""
-SELECTIONS = 30
+TRIALS = 1
+SELECTIONS, LEAST_SELECTIONS = 4000, 10
+"""On how many selections of values a law is learnt, and on how many of each table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,26 +36,37 @@ class Model:
     law: ErrorLaw
 
 
-def model_of(
-    noisy: NoisyMarginals,
-    *,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Model:
+def model_of(noisy: NoisyMarginals, *, seed: int = 0, progress: Progress | None = None) -> Model:
     """The model of these marginals."""
     progress = progress or Silent()
     rng = np.random.default_rng((seed, 1))
+    progress.start("fitting the model", (len(PRODUCTS) + MEMBERS) * STEPS)
     halves = thinned(noisy, TILT, rng)
-    progress.start("fitting the model", len(PRODUCTS) * STEPS + (2 * MEMBERS - 1) * STEPS)
-    products, first = chosen(halves, seed, progress)
-    half = members(halves.first, products, seed, progress, [first])
+    products, other = chosen(halves, seed, progress)
+    members = [
+        fit(noisy, products=products, steps=STEPS, seed=seed + place, progress=progress)
+        for place in range(MEMBERS)
+    ]
+    mixture = together(members)
+    trials = [Trial(members[0], halves.first, TILT, other)]
+    for place in range(1, TRIALS):
+        half = thinned(noisy, TILT, rng).first
+        other = fit(half, products=products, steps=STEPS, seed=seed + place, progress=progress)
+        trials.append(Trial(members[place], half, TILT, other))
+    return Model(mixture, law_of(noisy, mixture, trials, rng))
+
+
+def law_of(
+    noisy: NoisyMarginals, mixture: Mixture, trials: Sequence[Trial], rng: np.random.Generator
+) -> ErrorLaw:
+    """The law of this mixture's error."""
     rows = float(noisy.residuals.get((), np.array(0.0)))
     tables = measured_tables(noisy)
-    error, shared = learnt(examined(noisy, halves, half, tables, SELECTIONS, rng), rows)
+    number = max(LEAST_SELECTIONS, SELECTIONS // max(1, len(tables)))
+    error, shared = learnt(examined(noisy, mixture, trials, tables, number, rng), rows)
     cells = [noisy.cell_variance(c) ** 0.5 for c in tables]
     scale = float(np.median(cells)) if cells else 1.0
-    law = ErrorLaw(rows, max(scale, 1e-9), error, shared, tuple(4 * x for x in error))
-    return Model(members(noisy, products, seed, progress, []), law)
+    return ErrorLaw(rows, max(scale, 1e-9), error, shared, tuple(4 * x for x in error))
 
 
 def chosen(halves: Halves, seed: int, progress: Progress) -> tuple[int, Mixture]:
@@ -66,17 +80,6 @@ def chosen(halves: Halves, seed: int, progress: Progress) -> tuple[int, Mixture]
         best = far, products, mixture
     assert best is not None  # noqa: S101  (PRODUCTS is not empty)
     return best[1], best[2]
-
-
-def members(
-    noisy: NoisyMarginals, products: int, seed: int, progress: Progress, begun: list[Mixture]
-) -> Mixture:
-    """The average of mixtures that began differently."""
-    found = [
-        fit(noisy, products=products, steps=STEPS, seed=seed + place, progress=progress)
-        for place in range(len(begun), MEMBERS)
-    ]
-    return together([*begun, *found])
 
 
 def distance(mixture: Mixture, noisy: NoisyMarginals) -> float:
