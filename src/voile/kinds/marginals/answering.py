@@ -231,6 +231,9 @@ class TotalsOfTables:
     counted: Floats | None
     """What the model counts in every combination; None without a model."""
     law: ErrorLaw | None
+    rows: float
+    """As the tables have them, and the model."""
+    rows_variance: float
 
     @cached_property
     def modelled(self) -> Floats | None:
@@ -257,9 +260,12 @@ class TotalsOfTables:
         count = np.bincount(cells.group, weight * self.counted, cells.groups) / unit
         if self.unbiased is None:
             error = self.law.beyond(count, len(self.read.columns))
+            error = error + (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
             return unit**2 * error * (most > 0), np.zeros(cells.groups)
         error, shared = self.law.model(count, self.noise(slope) / unit**2)
-        error, shared = unit**2 * error * (most > 0), unit**2 * shared * (most > 0)
+        # The model counts as many rows in all as the tables do, and is as wrong about them.
+        rows = (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
+        error, shared = (unit**2 * (part + rows) * (most > 0) for part in (error, shared))
         modelled = self.modelled
         assert modelled is not None  # noqa: S101  (it counted)
         apart = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
@@ -288,7 +294,8 @@ def totals_of(
             hint=f"leave out {spelled('refine', False)} and the model answers, or read fewer columns",
         )
     law = None if source.model is None else source.model.law
-    return TotalsOfTables(read, cells, unbiased, covariances, counted, law)
+    total = source.noisy.residuals[()], source.noisy.plan.variances[()]
+    return TotalsOfTables(read, cells, unbiased, covariances, counted, law, *map(float, total))
 
 
 # ----------------------------------------------------------------------
