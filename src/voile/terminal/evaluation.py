@@ -12,6 +12,7 @@ from voile.units import chance, counted, percent, rounded
 
 if TYPE_CHECKING:
     from voile.evaluate.attack.beliefs import Attack, Belief
+    from voile.evaluate.attack.bound import BeliefBounds
     from voile.evaluate.audit.answers import AnswersAudit
     from voile.evaluate.audit.method import MethodAudit
     from voile.evaluate.frontier.portfolio import Point
@@ -251,6 +252,24 @@ class points_bar:  # noqa: N801  (used as a function)
 
 
 # ---------------------------------------------------- what people see of an attack and of an audit
+
+
+def belief_view(found: BeliefBounds) -> Any:
+    """What anyone can come to believe, by what they believed before."""
+    from rich.console import Group
+
+    posterior = {(one.prior, one.eta): one.posterior for one in found.bounds}
+    headings = ["before", *(f"but for {eta:g}" if eta else "always" for eta in found.chances)]
+    rows = [
+        [f"{prior:g}", *(f"{posterior[prior, eta]:.4g}" for eta in found.chances)]
+        for prior in found.priors
+    ]
+    return Group(
+        f"What anyone who knows every other row can come to believe of one row ({found.unit}), "
+        "at most:",
+        whole_numbers(headings, rows, numeric=set(range(len(headings)))),
+        found.about,
+    )
 
 
 def attack_view(attack: Attack, show: int) -> Any:
