@@ -70,21 +70,17 @@ def attack(
     from voile.evaluate.attack.page import page
     from voile.evaluate.attack.priors import is_release
     from voile.files import write_whole
-    from voile.kinds.marginals.release import MarginalRelease
     from voile.kinds.release import Release
     from voile.kinds.views.release import ViewRelease
     from voile.terminal.evaluation import attack_view, belief_view
 
     any_kind = Release.open(release)
-    if isinstance(any_kind, MarginalRelease):
-        from voile.evaluate.attack.bound import belief_bounds
-
+    if (limits := any_kind.belief_bounds()) is not None:
         if targets is not None:
             raise UsageError(
                 f"{any_kind.name!r} is {any_kind.kind}: what is said holds for everybody",
                 hint="leave out --targets",
             )
-        limits = belief_bounds(any_kind)
         show(limits.to_dict() if as_json else None, lambda: belief_view(limits))
         return
     opened = ViewRelease.open(release)

@@ -12,13 +12,13 @@ from voile.units import chance, counted, percent, rounded
 
 if TYPE_CHECKING:
     from voile.evaluate.attack.beliefs import Attack, Belief
-    from voile.evaluate.attack.bound import BeliefBounds
     from voile.evaluate.audit.answers import AnswersAudit
     from voile.evaluate.audit.method import MethodAudit
     from voile.evaluate.frontier.portfolio import Point
     from voile.evaluate.frontier.result import Frontier
     from voile.evaluate.losses.measured import Losses
     from voile.evaluate.risk import Risk
+    from voile.kinds.beliefs import BeliefBounds
 
 
 def loss_view(losses: Losses) -> Any:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
+    from voile.kinds.beliefs import BeliefBounds
     from voile.kinds.evaluation import LossEvidence, Truth
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.expected import ExpectedNoise
@@ -177,6 +178,12 @@ class MarginalRelease(Release):
         model = None if options.refine is False else self.model
         rows = self.manifest.public_rows
         return MarginalSource(view, domain, self.schema, self.noisy, model, rows)
+
+    def belief_bounds(self) -> BeliefBounds:
+        """What anyone can come to believe of one row, for several beliefs beforehand."""
+        from voile.kinds.marginals.beliefs import belief_bounds  # noqa: PLC0415
+
+        return belief_bounds(self.manifest)
 
     # ------------------------------------------------------------------ measuring it
 

@@ -9,50 +9,18 @@ they rise by more than stated with probability η, exactly; where tables were ch
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
-from voile.kinds.marginals.release import MarginalRelease
+from voile.kinds.beliefs import BeliefBound, BeliefBounds, risen
+from voile.kinds.marginals.manifest import MarginalManifest
 from voile.privacy.gaussian import rise_of
-from voile.records import Record
 
 PRIORS = (0.0001, 0.001, 0.01, 0.1, 0.5)
 CHANCES = (0.05, 1e-3, 1e-6, 1e-9)
 """η: the probability that a belief exceeds what is stated."""
 
 
-@dataclass(frozen=True)
-class BeliefBound(Record):
-    """How far a belief can rise, except with probability η."""
-
-    prior: float
-    eta: float
-    posterior: float
-
-
-@dataclass(frozen=True)
-class BeliefBounds(Record):
-    """What anyone can come to believe of one row."""
-
-    release: str
-    unit: str
-    bounds: tuple[BeliefBound, ...]
-    about: str
-
-    @property
-    def chances(self) -> list[float]:
-        """The η that are stated, each once."""
-        return list(dict.fromkeys(one.eta for one in self.bounds))
-
-    @property
-    def priors(self) -> list[float]:
-        """The priors, each once."""
-        return list(dict.fromkeys(one.prior for one in self.bounds))
-
-
-def belief_bounds(release: MarginalRelease) -> BeliefBounds:
+def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
     """For several beliefs beforehand."""
-    g = release.manifest.guarantee
+    g = manifest.guarantee
     if g.kind == "dp":
         rises = {0.0: g.epsilon}
         about = f"ε = {g.epsilon:.4g} holds always: no attacker's odds rise by more than e^ε times"
@@ -67,10 +35,4 @@ def belief_bounds(release: MarginalRelease) -> BeliefBounds:
         for prior in PRIORS
         for eta, rise in rises.items()
     )
-    return BeliefBounds(release.name, g.unit, bounds, about)
-
-
-def risen(prior: float, rise: float) -> float:
-    """A belief whose log-odds rise by so much."""
-    odds = prior / (1 - prior) * math.exp(rise)
-    return odds / (1 + odds)
+    return BeliefBounds(manifest.name, g.unit, bounds, about)
