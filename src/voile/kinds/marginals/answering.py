@@ -291,7 +291,7 @@ def totals_of(
         raise QueryError(
             f"it depends on {len(read.columns)} columns at once ({names}), of which the release "
             "has no table",
-            hint=f"leave out {spelled('refine', False)} and the model answers, or read fewer columns",
+            hint=f"leave out {spelled('refine', False)}: the model answers; or read fewer columns",
         )
     law = None if source.model is None else source.model.law
     total = source.noisy.residuals[()], source.noisy.plan.variances[()]

@@ -95,15 +95,19 @@ class MarginalPublication(PublishResult):
         return [
             (
                 f"counts of {one.columns} column{'s' if one.columns > 1 else ''}",
-                f"± {one.noise:,.3g} from the tables alone{relative(one)}",
+                in_words(one),
             )
             for one in self.release.expected()
         ]
 
 
-def relative(one: ExpectedNoise) -> str:
-    """An error beside a count that matters."""
-    return "" if one.relative is None else f", {one.relative:.1%} of a hundredth of the rows"
+def in_words(one: ExpectedNoise) -> str:
+    """What a count that matters is off by."""
+    alone = f"± {one.noise:,.3g} from the tables alone"
+    if one.relative is None or one.weighed is None:
+        return alone
+    share = one.relative * one.weighed / one.noise if one.noise else 0.0
+    return f"± {one.weighed:,.3g} where they hold 1 % of the rows ({share:.1%} of it); {alone}"
 
 
 CHOICES: Mapping[TableChoice, str] = {

@@ -79,7 +79,7 @@ class MarginalRelease(Release):
         """The noise of tables of one column, of two, and so on."""
         from voile.kinds.marginals.expected import expected_noise  # noqa: PLC0415
 
-        return expected_noise(self.manifest.plan, self.estimated_rows)
+        return expected_noise(self.manifest.plan, self.estimated_rows, self.model.law)
 
     # ------------------------------------------------------------------ its files
 
