@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 import voile
 from tests.kinds.test_earlier_releases import FOLDER, RELEASES
@@ -30,6 +32,7 @@ from voile.kinds.perturbed.combining import combine
 from voile.kinds.signatures import Trust
 from voile.kinds.verification import examine
 from voile.signing import SigningKey
+from voile.signing.openssh import public_blob
 from voile.signing.statements import SignatureFile, statement
 
 
@@ -212,7 +215,9 @@ def test_a_release_without_a_signature(tmp_path: Path, mine: Path) -> None:
     assert found["problems"] == ["the release is not signed"]
 
 
-@pytest.mark.parametrize("signer", [".", "absent", "r.voile", "k", "r.voile/README.md", "SHA256:x"])
+@pytest.mark.parametrize(
+    "signer", [".", "absent", "r.voile", "k", "r.voile/README.md", "SHA256:x", ""]
+)
 def test_signers_that_name_no_key(tmp_path: Path, mine: Path, signer: str) -> None:
     voile.sign(mine, signers.own(tmp_path / "k"))
     done = run("verify", "r.voile", "--signer", signer, cwd=tmp_path)
@@ -290,6 +295,29 @@ def test_a_replaced_key_does_not_pass_for_the_other(mine: Path, key: SigningKey)
     for change in (public, {"fingerprint": key.fingerprint}, {"public_key": key.public.text}):
         write(mine, [stolen | change])
         assert unsigned(voile.open(mine), key), change
+
+
+def test_a_key_under_which_anybody_can_sign_vouches_for_nothing(
+    mine: Path, key: SigningKey
+) -> None:
+    """Under the neutral point R = B, s = 1 is a signature of every message: s·B = R + h·0."""
+    neutral = bytes([1, *bytes(31)])
+    base = bytes.fromhex("58" + "66" * 31)  # RFC 8032, 5.1: y = 4/5
+    made = base + bytes([1, *bytes(31)])
+    ed25519.Ed25519PublicKey.from_public_bytes(neutral).verify(made, b"any message")
+    digest = base64.b64encode(hashlib.sha256(public_blob(neutral)).digest()).decode().rstrip("=")
+    voile.sign(mine, key)
+    (one,) = entries(mine)
+    forged = one | {
+        "public_key": f"ssh-ed25519 {base64.b64encode(public_blob(neutral)).decode()}",
+        "fingerprint": f"SHA256:{digest}",
+        "signature": base64.b64encode(made).decode(),
+    }
+    write(mine, [forged])
+    for trusted in (None, f"SHA256:{digest}"):
+        found = examine(mine, signer=trusted)
+        assert (found.ok, found.signed_by) == (False, False)
+        assert "small order" in found.problems[0]
 
 
 def test_one_broken_signature_of_two(mine: Path, key: SigningKey) -> None:

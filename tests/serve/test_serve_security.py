@@ -121,12 +121,12 @@ FOREIGN = [
 ]
 """Must be refused: they reach for what is not theirs, or for single rows, or for too much work."""
 
-NAMES = ["rows2", "People", "main.people", '"rows"', '"people; drop table rows"']
+NAMES = ["rows2", "People", "main.people", '"rows"', '"the people"']
 """There is one table, and any plain name will do for it."""
 CATALOGS = [
     "information_schema.tables", "INFORMATION_SCHEMA.columns", "temp.people", "a.main.people",
     "sqlite_master", "pg_catalog.pg_tables", "pg_tables", "duckdb_tables", '"information_schema"',
-    "'/etc/passwd'", "'ledger.sqlite'",
+    "'/etc/passwd'", "'ledger.sqlite'", '"/etc/passwd"', '"people; drop table rows"', "read_csv",
 ]  # fmt: skip
 """What is not that table, and must not be answered as if it were."""
 
