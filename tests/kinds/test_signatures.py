@@ -456,7 +456,7 @@ def test_two_who_sign_at_once_are_both_there(tmp_path: Path, mine: Path) -> None
         "    voile.sign(sys.argv[1], SigningKey.new(sys.argv[2] + str(i)))"
     )
     each = rounds(2, 12)
-    asked = [[sys.executable, "-c", code, mine, name, str(each)] for name in "ab"]
+    asked = [[sys.executable, "-c", code, str(mine), name, str(each)] for name in "ab"]
     both = [subprocess.Popen(words) for words in asked]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     names = {one.name for one in examine(mine).signatures}

@@ -308,7 +308,8 @@ def test_keys_under_which_anybody_can_sign_are_refused(
     (tmp_path / "pem").write_text(
         f"-----BEGIN PUBLIC KEY-----\n{base64.b64encode(der).decode()}\n-----END PUBLIC KEY-----\n"
     )
-    for source in (line, tmp_path / "pub", tmp_path / "pem"):
+    sources: list[str | Path] = [line, tmp_path / "pub", tmp_path / "pem"]
+    for source in sources:
         with pytest.raises(UsageError, match=r"small order|not spelt"):
             read_signers(source)
 
@@ -338,8 +339,9 @@ def test_only_files_are_read(tmp_path: Path, option: str) -> None:
     """A pipe would be waited for, and a device may never end."""
     os.mkfifo(tmp_path / "pipe")
     hints = {"signer": "allowed_signers", "revoked": "revoked keys"}
-    places = [tmp_path / "pipe", Path("/dev/zero"), Path("/dev/tty"), tmp_path, tmp_path / "absent"]
-    for source in [*places, ""]:
+    devices = [Path("/dev/zero"), Path("/dev/tty")]
+    sources: list[str | Path] = [tmp_path / "pipe", *devices, tmp_path, tmp_path / "absent", ""]
+    for source in sources:
         with pytest.raises(UsageError) as refused:
             read_signers(source, option, empty=option == "revoked")
         assert hints[option] in refused.value.hint
