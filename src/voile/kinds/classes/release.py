@@ -21,15 +21,17 @@ from voile.kinds.classes.manifest import (
     SENSITIVE_FILES,
     UNIT,
     ClassManifest,
+    ClassParameters,
     grouped_disclosed,
 )
 from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.release import QueryOptions, Release, Roles
+from voile.options.choices import Cuts
 from voile.privacy.requirements import Histograms, Requirement
 from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
-from voile.recoding.labels import agrees
+from voile.recoding.labels import RangeWords, agrees
 from voile.schema import Attribute, Schema, Values
 
 if TYPE_CHECKING:
@@ -480,16 +482,58 @@ TOLERANCE = 1e-9
 def check_grouped(release: ClassRelease) -> None:
     """Everything that is promised, measured again."""
     manifest = release.manifest
+    check_method(manifest)
     check_sensitive(release)
     check_order(release)
     for name, ranges in release.ranges.items():
         check_ranges(release, name, ranges)
+    check_levels(release)
     check_rows(release)
     check_requirements(release)
     if manifest.disclosed != grouped_disclosed(release.schema, manifest.parameters, manifest.nulls):
         raise ReleaseError("manifest.json does not say all that the release discloses")
     if manifest.public_rows != manifest.rows:
         raise ReleaseError("manifest.json: every row that is shown is one of the table's")
+
+
+def check_method(manifest: ClassManifest) -> None:
+    """What is stated of how rows were grouped is something that the method does."""
+    from voile.kinds.classes.options import BUCKETS  # noqa: PLC0415  (for verifying)
+
+    method, p = manifest.method, manifest.parameters
+    cutting, levelling = method == "mondrian", method in ("fulldomain", "suppress")
+    contradicted = {
+        "cuts": p.cuts not in (get_args(Cuts) if cutting else (None,)),
+        "relaxed": p.relaxed and not (cutting and p.cuts == "median" and not p.population),
+        "levels": not levelled(p) if levelling else p.levels is not None,
+        "recode": method in BUCKETS and p.recode != "bucketize",
+        "classes": method == "trivial" and p.classes != 1,
+        "removed": p.removed > 0 and not levelling,
+        "population": p.population and p.recode == "bucketize",
+        "exact": p.exact != [n for n in p.qi if n in p.exact]
+        or (p.recode == "bucketize" and bool(p.exact)),
+        "groups": not set(p.groups) <= set(manifest.generalized),
+    }
+    for name, wrong in contradicted.items():
+        if wrong:
+            raise ReleaseError(
+                f"manifest.json: {name} = {getattr(p, name)!r} is not what the method {method!r} "
+                "does"
+            )
+
+
+def levelled(parameters: ClassParameters) -> bool:
+    """Whether every quasi-identifier has a level."""
+    levels = parameters.levels or {}
+    return list(levels) == parameters.qi and min(levels.values(), default=0) >= 0
+
+
+def check_levels(release: ClassRelease) -> None:
+    """A column at level 0 is shown as it is, but for the one class of suppressed rows."""
+    levels = release.manifest.parameters.levels or {}
+    for name, ranges in release.ranges.items():
+        if levels.get(name) == 0 and (ranges.low < ranges.high).sum() > 1:
+            raise ReleaseError(f"classes/ shows ranges of {name!r}, which is stated at level 0")
 
 
 def check_requirements(release: ClassRelease) -> None:
@@ -572,9 +616,10 @@ def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:
     if pairs.shape[1] != len(ranges.texts):
         raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
     order = release.order(name) if name in p.orders else None
+    words = RangeWords(attribute, None, order)
     for number, low, high in pairs.T.tolist():
         text = ranges.texts[number]
-        if not agrees(text, (low, high), attribute, order, p.groups.get(name, {})):
+        if not agrees(text, (low, high), words, p.groups.get(name, {})):
             raise ReleaseError(f"classes/: {text!r} of {name!r} is not the range {low} … {high}")
 
 
