@@ -11,6 +11,7 @@ from voile.errors import TableError, UsageError
 from voile.kinds.perturbed.publishing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.publishing import key_of
+from voile.kinds.signatures import lost_signatures
 from voile.records import Record
 from voile.signing import KeySource
 
@@ -28,11 +29,14 @@ class CollectedRelease(Record):
     store: Path
     rows: int
     spec: str
+    remarks: tuple[str, ...] = ()
+    """What its owner should know of how it came into its place."""
 
     @property
     def notes(self) -> list[str]:
         """What its owner should know before it is published."""
-        return warnings(self.release.manifest.mechanism, self.release.schema, None)
+        own = warnings(self.release.manifest.mechanism, self.release.schema, None)
+        return [*own, *self.remarks]
 
 
 def release_collected(
@@ -57,7 +61,8 @@ def release_collected(
                 f"nothing has been collected in {str(folder)!r} yet",
                 hint="release when rows have come in",
             )
+        remarks = lost_signatures(target, signing)
         release = write_collected(
             taken.batches(), taken.spec, target, overwrite=overwrite, sign=signing
         )
-        return CollectedRelease(release, folder, taken.count, taken.spec.digest)
+        return CollectedRelease(release, folder, taken.count, taken.spec.digest, remarks)

@@ -22,6 +22,7 @@ from voile.kinds.perturbed.publishing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import Local, Retention, WholeRows
 from voile.kinds.publishing import key_of
+from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import check_target
 from voile.schema import Schema
 from voile.signing import KeySource
@@ -82,6 +83,7 @@ def combine(
         )
     (key,) = keys
     found = stacked(opened) if key is None else joined(opened, key)
+    notes = (*found.notes, *lost_signatures(Path(to), signing))
     release = write(
         found.codes,
         found.schema,
@@ -95,7 +97,7 @@ def combine(
         overwrite=overwrite,
         sign=signing,
     )
-    return Combination(release, key, [part.rows for part in opened], found.notes)
+    return Combination(release, key, [part.rows for part in opened], notes)
 
 
 def nulls_of(parts: Sequence[LocalRelease]) -> Nulls:
