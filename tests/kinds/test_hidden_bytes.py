@@ -119,7 +119,7 @@ def moved(table: pa.Table, column: int, hidden: bytes) -> bytes:
     """A file in which something stands before that column: the offsets behind it are larger."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **PLAIN)
-    raw = sink.getvalue().to_pybytes()
+    raw: bytes = sink.getvalue().to_pybytes()
     footer = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
     group = pq.read_metadata(pa.BufferReader(raw)).row_group(0)
     tail = raw[footer:-8]

@@ -257,4 +257,4 @@ def check_zeros(schema: Schema, path: Path, name: str, wanted: Any) -> None:
 def lists_negative_zero(attribute: Attribute) -> bool:
     """Whether the zero that a domain lists is -0.0."""
     listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
-    return any(value == 0 and math.copysign(1, float(value)) < 0 for value in listed)
+    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)

@@ -207,11 +207,12 @@ def expected_repeated(
 
     Σ q^j is at least what it would be with even noise within cells, for powers are convex.
     """
-    times = np.arange(1, REPEATED + 1)
-    found = size * least**times
+    times = range(1, REPEATED + 1)
+    found: Floats = np.array([size * least**j for j in times])
     for some, mean in zip(cells, means, strict=True):
         trials = some.shares * size
-        found = np.maximum(found, [float((trials * (mean / trials) ** j).sum()) for j in times])
+        even = [float((trials * (mean / trials) ** j).sum()) for j in times]
+        found = np.maximum(found, np.array(even))
     return found
 
 
