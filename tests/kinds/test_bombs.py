@@ -259,7 +259,7 @@ def test_many_equal_rows_are_counted_within_bounds(method: str, tmp_path: Path) 
     shutil.copytree(VIEW.with_name(f"{method}.voile"), folder)
     first = pq.read_table(folder / PART, partitioning=None).slice(0, 1)
     group = pa.table([pa.repeat(c[0], 2**20) for c in first.columns], schema=first.schema)
-    count = 5 if method == "mondrian" else rounds(5, 60)
+    count = rounds(12, 60) if method in ("mondrian", "anatomy") else rounds(5, 60)
     with pq.ParquetWriter(
         folder / PART, first.schema, compression="zstd", store_schema=False, write_statistics=False
     ) as w:
