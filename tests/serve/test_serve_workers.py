@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,7 @@ def test_who_makes_errors_of_ours_is_logged_and_has_to_wait(
     monkeypatch.setattr(workers, "STOPPED", Rate(0.001, 3))
     made = QuestionWorkers(Setting.open(folder), workers=1)
     first = set(made._all)
-    with served(folder, questions=made) as server:
+    with closing(made), served(folder, questions=made) as server:
         mona, otto = (server.service.ledger.issue(name)[0] for name in ("mona", "otto"))
         for n in range(5):
             asked = server.query(
@@ -201,8 +202,7 @@ def test_who_makes_errors_of_ours_is_logged_and_has_to_wait(
         assert server.query(f"{COUNT} and age > 3", mona).status == 429
         assert server.query(f"{COUNT} and age > 4", otto).status == 200
         lines = refusals(server, "mona")
-    assert made._all == first
-    made.close()
+        assert made._all == first
     assert [line.detail["status"] for line in lines] == [429, 429, 429, 503, 503, 503]
     assert all("KeyError" in line.detail["why"] for line in lines[-3:])
     assert {line.what for line in lines} == {"refused", "tried"}
@@ -229,8 +229,8 @@ def test_a_worker_that_sends_no_reply_counts_as_stopped(
         with pytest.raises(RefusalError, match="too many"):
             await made.read("eve", COUNT, "all")
 
-    asyncio.run(run())
-    made.close()
+    with closing(made):
+        asyncio.run(run())
 
 
 def test_tables_of_a_question_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
