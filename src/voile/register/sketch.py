@@ -226,8 +226,8 @@ class SketchedRows:
         found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
         first, found, counts = near[first[:SAMPLE]], found[:SAMPLE], counts[:SAMPLE]
         rows = np.empty((len(first), len(values)), np.uint32)
-        for place, column in enumerate(values):
-            rows[:, place] = column[first]
+        for at, column in enumerate(values):
+            rows[:, at] = column[first]
         every = np.concatenate([self.hashes, found])
         merged, place, inverse = np.unique(every, return_index=True, return_inverse=True)
         total = np.zeros(len(merged), np.int64)
@@ -295,8 +295,9 @@ class RowSketch:
                 at += found[-1].nbytes
         except struct.error as error:
             raise ValueError(str(error)) from None
-        *heads, counts, values = found
-        return cls(key, rows, *heads, counts, values.reshape(columns, sample).T)
+        names, sums, numbers, hashes, counts, values = found
+        shaped = values.reshape(columns, sample).T
+        return cls(key, rows, names, sums, numbers, hashes, counts, shaped)
 
     def seal(self, key: FingerprintKey) -> bytes:
         """Encrypted under the key: what is stored."""
