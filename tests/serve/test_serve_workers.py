@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from bench.hostile_work import hostile
 
-from tests.support.serving import Running, begun, running, served
+from tests.support.serving import Running, Served, begun, running, served
 from tests.support.soak import SOAK
 from voile.errors import QueryError
 from voile.serve import api, worker, workers
@@ -162,6 +162,72 @@ def test_a_question_that_needs_too_much_memory_is_stopped(
             await made.read("anna", LARGE, "all")
         await made.read("anna", f"{COUNT} and smoker", "all")
         assert len(first & made._all) < len(first)
+
+    asyncio.run(run())
+    made.close()
+
+
+BREAKING = """
+from voile.serve import worker
+own = worker.QuestionReader.read
+def read(self, sql, *rest):
+    if "breaks" in sql:
+        raise KeyError("a fault of ours")
+    return own(self, sql, *rest)
+worker.QuestionReader.read = read
+if "garbage" in %r:
+    good = worker.encoded
+    worker.encoded = lambda reply: b"no reply" if isinstance(reply, worker.Failed) else good(reply)
+worker.main()
+"""
+
+
+def test_who_makes_errors_of_ours_is_logged_and_has_to_wait(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the worker goes on: it takes a second to start another."""
+    monkeypatch.setattr(workers, "RUN", BREAKING % "")
+    monkeypatch.setattr(workers, "STOPPED", Rate(0.001, 3))
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+    first = set(made._all)
+    with served(folder, questions=made) as server:
+        mona, otto = (server.service.ledger.issue(name)[0] for name in ("mona", "otto"))
+        for n in range(5):
+            asked = server.query(
+                f"select count(*) from people where breaks > {n}", mona, dry_run=n == 1
+            )
+            assert asked.status == (503 if n < 3 else 429)
+            assert "a fault of ours" not in asked.body.decode()
+        assert server.query(f"{COUNT} and age > 3", mona).status == 429
+        assert server.query(f"{COUNT} and age > 4", otto).status == 200
+        lines = refusals(server, "mona")
+    assert made._all == first
+    made.close()
+    assert [line.detail["status"] for line in lines] == [429, 429, 429, 503, 503, 503]
+    assert all("KeyError" in line.detail["why"] for line in lines[-3:])
+    assert {line.what for line in lines} == {"refused", "tried"}
+
+
+def refusals(server: Served, who: str) -> list[Any]:
+    server.service.ledger.record(who, [])  # what was noted before is on disk then
+    found = [event for _, event in server.service.ledger.events()]
+    return [event for event in found if event.who == who and "status" in event.detail]
+
+
+def test_a_worker_that_sends_no_reply_counts_as_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RUN", BREAKING % "garbage")
+    monkeypatch.setattr(workers, "STOPPED", Rate(0.001, 1))
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+
+    async def run() -> None:
+        first = set(made._all)
+        with pytest.raises(QueryError, match="was stopped"):
+            await made.read("eve", "select count(*) from people where breaks", "all")
+        assert len(first & made._all) < len(first)
+        with pytest.raises(RefusalError, match="too many"):
+            await made.read("eve", COUNT, "all")
 
     asyncio.run(run())
     made.close()

@@ -14,6 +14,7 @@ from voile.kinds.perturbed.publishing import collected_name, warnings, write_col
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.publishing import key_of
 from voile.kinds.registration import Registrar, Registration
+from voile.kinds.signatures import lost_signatures
 from voile.records import Record
 from voile.signing import KeySource
 
@@ -33,11 +34,14 @@ class CollectedRelease(Record):
     spec: str
     entry: Registration | None = None
     """Of the register, if it has one."""
+    remarks: tuple[str, ...] = ()
+    """What its owner should know of how it came into its place."""
 
     @property
     def notes(self) -> list[str]:
         """What its owner should know before it is published."""
         said = warnings(self.release.manifest.mechanism, self.release.schema, None)
+        said += self.remarks
         return said if self.entry is None else [*said, *self.entry.notes]
 
     @property
@@ -74,7 +78,8 @@ def release_collected(
         if register is not None:
             draw = f"collected {taken.spec.digest} {folder.resolve()}"
             entry = register.begin_from(collected_name(taken.spec), (), draw)
+        remarks = lost_signatures(target, signing)
         release = write_collected(
             taken.batches(), taken.spec, target, overwrite=overwrite, sign=signing, entry=entry
         )
-        return CollectedRelease(release, folder, taken.count, taken.spec.digest, entry)
+        return CollectedRelease(release, folder, taken.count, taken.spec.digest, entry, remarks)

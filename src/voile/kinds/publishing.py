@@ -28,6 +28,7 @@ from voile.kinds.registration import (
 )
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
+from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
 from voile.progress import Progress, Silent
 from voile.signing import KeySource, SigningKey
@@ -172,8 +173,10 @@ def publish(
             name = getattr(options, "name", None) or source.name
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
+            notes = lost_signatures(target, key)
             release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
-            return with_account(draft.done(release), entry)
+            done = with_account(draft.done(release), entry)
+            return replace(done, notes=(*done.notes, *notes))
         done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
     removed_with(done.release)
     PENDING.add(done.release, PendingEntry(entry, key))

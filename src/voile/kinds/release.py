@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
+from voile.files import check_utf8
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, PARTIAL, REPLACED, VERSION, Manifest
 from voile.kinds.opening import (
@@ -127,6 +128,7 @@ class Release(ABC):
         `verify` looks at more.
         """
         folder = Path(path)
+        check_utf8(folder)
         if not folder.is_dir():
             raise UsageError(f"there is no release {str(path)!r}", hint=hint_at(folder))
         if PARTIAL in folder.resolve().name:

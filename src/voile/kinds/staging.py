@@ -17,7 +17,7 @@ from pathlib import Path
 
 from voile import exchange
 from voile.errors import UsageError, VoileError
-from voile.files import TEMPORARY, check_free, sync
+from voile.files import TEMPORARY, check_free, check_utf8, sync
 from voile.kinds.manifest import (
     DATA_PACKAGE,
     MANIFEST,
@@ -49,6 +49,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
     if target.is_symlink():
         raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
+    check_utf8(target)
     put_back(target)
     check_free(target, overwrite=overwrite)
     if target.exists():

@@ -19,7 +19,7 @@ from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.table import Table
 from voile.errors import UsageError, VoileError, spelled
-from voile.files import sha256, sync
+from voile.files import check_utf8, sha256, sync
 from voile.kinds.domain import choose_schema
 from voile.kinds.registration import Departure, Registration
 from voile.privacy.guarantee import Guarantee
@@ -176,6 +176,7 @@ def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:
 
 def check_place(folder: Path) -> None:
     """Refuse a folder that exists, or whose parent does not."""
+    check_utf8(folder)
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")

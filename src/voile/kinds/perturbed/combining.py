@@ -23,6 +23,7 @@ from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import Local, Retention, WholeRows
 from voile.kinds.publishing import key_of
 from voile.kinds.registration import Registrar
+from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import check_target
 from voile.schema import Schema
 from voile.signing import KeySource
@@ -94,6 +95,7 @@ def combine(
     entry = None
     if register is not None and not simulated:
         entry = register.begin_from(called, digests, f"combined {' '.join(digests)}")
+    notes = (*found.notes, *lost_signatures(Path(to), signing))
     release = write(
         found.codes,
         found.schema,
@@ -110,8 +112,8 @@ def combine(
     )
     rows = [part.rows for part in opened]
     if entry is None:
-        return Combination(release, key, rows, found.notes)
-    return Combination(release, key, rows, (*found.notes, *entry.notes), entry.account)
+        return Combination(release, key, rows, notes)
+    return Combination(release, key, rows, (*notes, *entry.notes), entry.account)
 
 
 def nulls_of(parts: Sequence[LocalRelease]) -> Nulls:
