@@ -15,8 +15,10 @@ import pyarrow.csv as pacsv
 import pytest
 
 import voile
+from tests.support.collecting import SIZES, codes_submission, survey
 from tests.support.running import told
 from tests.support.running import voile as run
+from voile.collect import opened
 from voile.errors import PromiseError
 from voile.register import Register, RegisterError, SpendingLimit
 
@@ -259,6 +261,28 @@ def test_what_is_combined_of_unknown_parts_counts_once(tmp_path: Path) -> None:
     assert not (tmp_path / "c.voile").exists()
     done = told(["combine", *made, "-o", str(tmp_path / "d.voile"), "--no-register"])
     assert done["registered"] is False and done["register"] is None
+
+
+def test_all_releases_of_what_was_collected_count_once(tmp_path: Path) -> None:
+    """With what each client kept: the same perturbed rows are shown again."""
+    rng, folder = np.random.default_rng(8), tmp_path / "store"
+    with opened(folder, survey()) as store:
+        for name in ("a", "b"):
+            ids = [rng.bytes(16) for _ in range(200)]
+            codes = np.stack([rng.integers(0, size, 200) for size in SIZES], axis=1)
+            store.add([codes_submission(ids, codes.tolist())])
+            done = told(["collect", "--store", str(folder), "--release",
+                         str(tmp_path / f"{name}.voile")])  # fmt: skip
+            assert done["registered"] is True and len(done["register"]["data_sets"]) == 1
+        aside = told(["collect", "--store", str(folder), "--release", str(tmp_path / "c.voile"),
+                      "--no-register"])  # fmt: skip
+        assert aside["registered"] is False and aside["register"] is None
+    (account,) = Register.open().accounts()
+    assert len(account.left) == 2 and account.left[0].what_is.adds
+    assert account.total["epsilon"] == pytest.approx(survey().epsilon())
+    told(["register", "limit", account.data_set, "--epsilon", "0.01"])
+    refused = run("collect", "--store", str(folder), "--release", str(tmp_path / "d.voile"))
+    assert refused.returncode == 1 and not (tmp_path / "d.voile").exists()
 
 
 # ---------------------------------------------------------------------- old copies
