@@ -18,6 +18,7 @@ from pathlib import Path
 from voile.errors import ReleaseError, UsageError, VoileError, spelled
 from voile.files import sync
 from voile.kinds.manifest import PARTIAL, SIGNATURE
+from voile.kinds.registration import PENDING
 from voile.kinds.release import Release
 from voile.records import Record
 from voile.signing import KeySource, Signature, SignerSource, SigningKey
@@ -235,7 +236,7 @@ def sign(
     from voile.kinds.verification import verify  # noqa: PLC0415  (it checks signatures)
 
     made = key if isinstance(key, SigningKey) else SigningKey.read(key, passphrase=passphrase)
-    if isinstance(release, Release) and release.registration is not None:
+    if isinstance(release, Release) and PENDING.of(release).registration is not None:
         raise UsageError(
             "a temporary release has another digest when it is saved and registered",
             hint=f"save it and sign what `save` returns, or publish it with {spelled('sign')}",

@@ -123,7 +123,7 @@ class From:
                 self.sql,
                 "FROM must name the release's table",
                 place(self.sql, [table], "from", "select"),
-                "write from name; a release holds one table and any name will do",
+                "write from name; a release holds one table, and any plain name will do",
             )
         self._check_plain(table)
         only(self.sql, table, {"this", "alias", "db"})

@@ -109,7 +109,7 @@ def begin(
             noise=noise, variance=variance, anytime=anytime,
             per_person=per_person or 1, person=person,
             id_column=key, ledger=ledger, counter=outside(counter),
-            digest=sha256(begun / TABLE),
+            digest=sha256(begun / TABLE), registered=register is not False,
         )  # fmt: skip
         setting = with_subsets(setting, subsets or {}, begun / TABLE)
         write_setting(begun, setting)
@@ -119,6 +119,8 @@ def begin(
         if entry is not None:
             entry.left()
             notes += entry.notes
+        else:
+            notes.append("the register has nothing of this server: its answers count nowhere")
     except BaseException:
         if entry is not None and begun.exists():  # nobody can ask it anything
             entry.stayed()
