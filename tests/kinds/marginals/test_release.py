@@ -17,7 +17,8 @@ import voile
 from tests.support.forging import forged, sealed
 from tests.support.running import voile as run
 from voile.errors import PromiseError, ReleaseError, TableError, UsageError
-from voile.kinds.marginals.publishing import marginal_counts, measure_table
+from voile.kinds.marginals.counting import CodedRows
+from voile.kinds.marginals.publishing import measure_table
 from voile.release import MarginalRelease, verify
 
 
@@ -61,9 +62,9 @@ def test_figures_are_whole_centred_counts_with_noise(
         else frame[name].to_numpy().astype(int) - int(frame[name].min())
         for name in release.schema.names
     ]
+    coded = CodedRows(codes, plan.sizes, len(frame))
     for m, figure in zip(plan.measurements, release.figures, strict=True):
-        counts = marginal_counts(codes, plan.sizes, m.columns, len(frame))
-        true = counts.reshape([plan.sizes[i] for i in m.columns]).astype(float)
+        true = coded.counts(m.columns).astype(float)
         for axis in range(true.ndim):
             true = true - true.mean(axis=axis, keepdims=True)
         off = figure - true.ravel() * plan.cells(m)

@@ -294,8 +294,8 @@ def totals_of(
             hint=f"leave out {spelled('refine', False)}: the model answers; or read fewer columns",
         )
     law = None if source.model is None else source.model.law
-    total = source.noisy.residuals[()], source.noisy.plan.variances[()]
-    return TotalsOfTables(read, cells, unbiased, covariances, counted, law, *map(float, total))
+    rows, variance = float(source.noisy.residuals[()]), source.noisy.plan.variances[()]
+    return TotalsOfTables(read, cells, unbiased, covariances, counted, law, rows, variance)
 
 
 # ----------------------------------------------------------------------
