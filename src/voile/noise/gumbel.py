@@ -1,10 +1,10 @@
 """The exponential mechanism, exactly: the largest of scores with Gumbel noise, from uniform words.
 
 The largest of rate·score + G over all candidates, G = −ln(−ln V) with V uniform, is candidate i
-with a chance in proportion to exp(rate·score_i); the k largest are k such choices, one after another
-and without the candidates that were chosen before. Scores are whole numbers and the rate is the
-float itself, so that no rounding changes a chance: floats decide where the bits of V that were drawn
-and a margin leave no doubt, else decimals with further bits.
+with a chance in proportion to exp(rate·score_i); the k largest are k such choices, one after
+another and without the candidates that were chosen before (Durfee and Rogers, 2019). Scores are
+whole numbers and the rate is the float itself, so that no rounding changes a chance: floats decide
+where the bits of V that were drawn and a margin leave no doubt, else decimals with further bits.
 
 With a rate of ε₀/(2Δ), Δ the most by which neighbours change a score, a choice is ε₀-differentially
 private, and ε₀²/8-zCDP (Cesar and Rogers, 2021: its privacy loss has a range of ε₀).

@@ -165,7 +165,7 @@ def workload_weights(
     single columns together weigh a tenth of it, so that the model knows every column.
     """
     asked = {s: w for s, w in workload.items() if s and w > 0}
-    singles = [(i,) for i in range(len(sizes))]
+    singles: list[Columns] = [(i,) for i in range(len(sizes))]
     found = dict.fromkeys(singles, 0.1 * (math.fsum(asked.values()) or 1.0) / max(1, len(sizes)))
     for s, w in asked.items():
         found[s] = found.get(s, 0.0) + w
@@ -198,7 +198,8 @@ class _Maker:
 
     def all(self, order: int) -> MeasurementPlan:
         """All tables up to an order."""
-        return self.plan(all_tables(len(self.sizes), order), RESERVED if self.wide else 0.0)
+        reserved = RESERVED if self.wide and self.budget.noise == "gaussian" else 0.0
+        return self.plan(all_tables(len(self.sizes), order), reserved)
 
     def plan(
         self,

@@ -17,8 +17,8 @@ Codes = npt.NDArray[Any]
 """Whole numbers from 0 on, of any width."""
 
 
-class CodedRows:
-    """Rows as codes, column by column."""
+class MarginalCounter:
+    """Counts rows that are given as codes, column by column."""
 
     def __init__(self, codes: Sequence[Codes], sizes: Sequence[int], rows: int) -> None:
         self._codes = [narrow(code, size) for code, size in zip(codes, sizes, strict=True)]
