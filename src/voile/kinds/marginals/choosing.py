@@ -97,7 +97,7 @@ class ChosenTables:
 
     plan: MeasurementPlan
     order: int
-    how: Literal["all", "selected"]
+    how: Literal["all", "given", "workload", "selected"]
     rows_figure: int | None = None
     figures: tuple[Ints, ...] = ()
     """Of the first measurements of the plan: these have their noise, and are not drawn again."""
