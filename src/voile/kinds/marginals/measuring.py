@@ -448,19 +448,23 @@ def gaussian_plan(
 def _factor(cost: Callable[[float], float], before: float, budget: float) -> float:
     """A factor of all scales at which the cost is within the budget, and nearly all of it.
 
-    With u = 1/factor² the cost is the largest of several linear functions of u, all above `before`
-    at 0. So (cost − before)/u grows with u: a step from above the budget ends within it.
+    With u = 1/factor² the cost is the largest of several linear functions of u, all at most
+    `before` at 0. So (cost − before)/u grows with u: a step from above the budget ends within it.
+    Where an exchange is bounded only, it nearly does, and scales are widened a little more.
     """
     left = _left(budget, before, "ρ")
-    factor = 1.0
+    factor, within = 1.0, math.inf
     for _ in range(6):
         found = cost(factor)
-        if budget * (1 - 1e-10) <= found <= budget:
-            return factor
+        if found <= budget:
+            within = min(within, factor)
+            if found >= budget * (1 - 1e-10):
+                break
         factor *= math.sqrt((found - before) / left) * (1 + 1e-11)
-    while cost(factor) > budget:
-        factor *= 1 + 1e-6
-    return factor
+    while math.isinf(within):
+        within = factor if cost(factor) <= budget else within
+        factor *= 1.001
+    return within
 
 
 def pure_plan(
