@@ -33,8 +33,8 @@ TURNS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 FAR = 4.0
 """A model that is so many standard deviations from the unbiased estimate is wrong there."""
 LEAST = 1e-9
-CAUTION = 1.2
-"""A learnt mean square error is raised by this, because it was learnt."""
+CAUTION, FEW = 1.15, 30.0
+"""A learnt mean square error is raised by this, and by more where it was learnt from few cells."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,8 @@ class ErrorLaw:
     """The mean square error of a model's answers, by their size."""
 
     rows: float
+    rows_variance: float
+    """Of the number of rows, which the model shares with the unbiased answers."""
     scale: float
     """A usual standard deviation of an unbiased answer, for questions that have none."""
     error: tuple[float, ...]
@@ -150,6 +152,8 @@ class ErrorLaw:
     """The same as `error`, for tables of one column more than those that were measured."""
     order: int
     """The most columns that were measured together."""
+    caution: float
+    """By what a learnt mean square error is raised."""
 
     def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
@@ -157,14 +161,16 @@ class ErrorLaw:
         x = sided(counts, self.rows)
         e = np.maximum(rising(x, deviations) @ np.array(self.error), whole(x))
         c = variances * np.minimum(saturating(x, deviations) @ np.array(self.shared), 1.0)
-        return e, np.minimum(c, np.minimum(e, variances))
+        total = of_total(counts, self.rows, self.rows_variance)
+        return e + total, np.minimum(np.minimum(c, e) + total, variances)
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model for columns that were not measured together."""
         x = sided(counts, self.rows)
         scale = np.full(x.shape, self.scale)
-        more = CAUTION * max(1, columns - self.order)
-        return np.maximum(more * (rising(x, scale) @ np.array(self.unmeasured)), whole(x))
+        more = self.caution * max(1, columns - self.order)
+        own = np.maximum(more * (rising(x, scale) @ np.array(self.unmeasured)), whole(x))
+        return own + of_total(counts, self.rows, self.rows_variance)
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
@@ -174,7 +180,7 @@ class ErrorLaw:
         apart = np.maximum(e + variances - 2 * c, LEAST)
         w = (e - c) / apart
         error = np.maximum(e * variances - c * c, 0) / apart
-        raised = np.minimum(CAUTION * error, np.maximum(variances, error))
+        raised = np.minimum(self.caution * error, np.maximum(variances, error))
         return counts + w * (unbiased - counts), raised
 
 
@@ -223,7 +229,9 @@ def examined(
         found.append(_questions(np.ravel, y, m, variance, moved, trials))
         found.append(_questions(some.of, y, m, some.variances(noisy.plan), moved, trials))
     y, m, v, c = np.concatenate(found, axis=1)
-    return Examined(m, v, v, (y - m) ** 2 - v + 2 * c, c)
+    c -= of_total(m, mixture.rows, noisy.plan.variances.get((), 0.0))
+    total = of_total(m, mixture.rows, noisy.plan.variances.get((), 0.0))
+    return Examined(m, v, v, (y - m) ** 2 - v + 2 * c + total, c)
 
 
 def _questions(
@@ -296,6 +304,11 @@ def learnt(
     weight = np.sqrt(count) / (noise + bends @ error)
     shared = nnls(shares * weight[:, None], c * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def of_total(counts: Floats, rows: float, variance: float) -> Floats:
+    """What the noise of the number of rows adds to the error of an answer."""
+    return np.asarray(variance * np.clip(counts / max(rows, 1.0), 0, 1) ** 2)
 
 
 def sided(counts: Floats, rows: float) -> Floats:

@@ -105,8 +105,9 @@ class Group:
     places: slice | Ints
     """Where the leads' values are among the values of all columns."""
     target: Singles
+    """Divided by σ."""
     precision: Singles
-    """1/σ² of each row."""
+    """1/σ of each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +148,9 @@ class Layout:
             columns = (lead, *ends)
             c = tuple(sorted(columns))
             table = noisy.residuals[c].transpose([c.index(i) for i in columns])
-            targets.append(table.reshape(self.sizes[lead], -1).astype(np.float32))
-            precisions.append(np.full(self.sizes[lead], 1 / noisy.plan.variances[c]))
+            precision = 1 / math.sqrt(noisy.plan.variances[c])
+            targets.append((table.reshape(self.sizes[lead], -1) * precision).astype(np.float32))
+            precisions.append(np.full(self.sizes[lead], precision))
         target = np.concatenate(targets)
         precision = np.concatenate(precisions).astype(np.float32)
         return Group(leads, ends, self._places(leads), target, precision)
@@ -222,13 +224,13 @@ class MixtureFit:
         loss, of_flat, of_lead = 0.0, np.zeros_like(flat), np.zeros_like(flat)
         lead = weight * flat
         for group, ends, rest in self._products_of(flat):
-            off = lead[:, group.places].T @ rest
+            own = lead[:, group.places] * group.precision
+            off = own.T @ rest
             off -= group.target
-            pull = off * group.precision[:, None]
-            loss += float(np.vdot(off, pull)) / 2
-            of_lead[:, group.places] += rest @ pull.T
+            loss += float(np.vdot(off, off)) / 2
+            of_lead[:, group.places] += (rest @ off.T) * group.precision
             if group.ends:
-                self._spread(lead[:, group.places] @ pull, ends, of_flat, group.ends)
+                self._spread(own @ off, ends, of_flat, group.ends)
         of_flat += weight * of_lead
         of_weights = ((of_lead * flat).sum(axis=1) * self._scale)[None, :]
         places = [self._layout.place(i) for i in self._layout.order]
