@@ -78,6 +78,15 @@ def together(mixtures: Sequence[Mixture]) -> Mixture:
     )
 
 
+def shrunk(mixture: Mixture, share: float) -> Mixture:
+    """With this share of independent columns, each as it is distributed."""
+    if share <= 0:
+        return mixture
+    own = tuple(np.concatenate([p, (mixture.weights @ p)[None]]) for p in mixture.parts)
+    weights = np.append(mixture.weights * (1 - share), share)
+    return Mixture(mixture.rows, weights, own)
+
+
 def joined(parts: Sequence[npt.NDArray[np.floating]], products: int) -> npt.NDArray[np.floating]:
     """(products, cells of all these columns)."""
     if not parts:
@@ -212,7 +221,7 @@ class MixtureFit:
 
     def mixture(self) -> Mixture:
         """The model as it stands."""
-        weights, *parts = (softmax(p).astype(np.float64) for p in self.logits)
+        weights, *parts = (normalized(softmax(p).astype(np.float64)) for p in self.logits)
         by_column = dict(zip(self._layout.order, parts, strict=True))
         return Mixture(self.rows, weights[0], tuple(by_column[i] for i in sorted(by_column)))
 
@@ -262,6 +271,11 @@ def softmax(logits: Singles) -> Singles:
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
+def normalized(shares: Floats) -> Floats:
+    """Rows that sum to 1, as nearly as doubles do."""
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
 def sloped(shares: Singles, slope: Singles) -> Singles:
     """The slope of logits from that of shares."""
     return np.asarray(shares * (slope - (slope * shares).sum(axis=1, keepdims=True)))
@@ -281,7 +295,8 @@ def fit(
 
 def rows_of(mixture: Mixture, count: int, rng: np.random.Generator) -> list[Ints]:
     """Rows that are drawn from the model: for each column, the codes."""
-    which = rng.choice(len(mixture.weights), count, p=mixture.weights)
+    share = mixture.weights / mixture.weights.sum()
+    which = rng.choice(len(share), count, p=share)
     found = []
     for part in mixture.parts:
         below = np.cumsum(part, axis=1)

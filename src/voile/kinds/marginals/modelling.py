@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from voile.kinds.marginals.errors import (
     CAUTION,
+    FAR,
+    FAR_GEOMETRIC,
     FEW,
     LEAST,
-    TURNS,
+    NUMBER,
     ErrorLaw,
     Halves,
     Trial,
@@ -27,14 +30,14 @@ from voile.kinds.marginals.errors import (
     left_out,
     thinned,
 )
-from voile.kinds.marginals.mixture import Mixture, fit, together
+from voile.kinds.marginals.mixture import Mixture, fit, shrunk, together
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.progress import Progress, Silent
 
 TILT = 0.5
 """a of the thinning: the first half has 1 + a² times the variance of the whole."""
-PRODUCTS = (25, 50, 100, 200, 400)
-"""How many products are tried."""
+PRODUCTS, SURE = (3, 6, 12, 25, 50, 100, 200, 400), 12
+"""How many products are tried: up to `SURE` all, and then more for as long as it helps."""
 MOST_STEPS, LEAST_STEPS, MOST_WORK = 400, 220, 1.4e10
 """The steps of a descent: many where products times cells are few."""
 MEMBERS = 2
@@ -65,18 +68,28 @@ class Descent:
         return fit(noisy, products=self.products, steps=self.steps, seed=seed, progress=progress)
 
 
-def model_of(noisy: NoisyMarginals, *, seed: int = 0, progress: Progress | None = None) -> Model:
+def model_of(
+    noisy: NoisyMarginals,
+    *,
+    noise: Literal["gaussian", "geometric"] = "gaussian",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Model:
     """The model of these marginals."""
     progress = progress or Silent()
     rng = np.random.default_rng((seed, 1))
     descents = tried(noisy)
     progress.start("fitting the model", sum(d.steps for d in descents) + 4 * descents[-1].steps)
     halves = thinned(noisy, TILT, rng)
-    descent, other = chosen(halves, descents, seed, progress)
-    members = [descent.fit(noisy, seed + place, progress) for place in range(MEMBERS)]
+    choice = chosen(halves, descents, seed, progress)
+    members = [
+        shrunk(choice.descent.fit(noisy, seed + place, progress), choice.share)
+        for place in range(MEMBERS)
+    ]
     mixture = together(members)
-    trial = Trial(members[0], halves.first, TILT, other)
-    return Model(mixture, law_of(noisy, mixture, trial, halves, descent, rng, progress))
+    trial = Trial(members[0], halves.first, TILT, choice.mixture)
+    law = law_of(noisy, mixture, trial, halves, choice.descent, rng, progress)
+    return Model(mixture, replace(law, far=FAR if noise == "gaussian" else FAR_GEOMETRIC))
 
 
 def tried(noisy: NoisyMarginals) -> list[Descent]:
@@ -90,19 +103,30 @@ def tried(noisy: NoisyMarginals) -> list[Descent]:
     return found
 
 
-def chosen(
-    halves: Halves, descents: Sequence[Descent], seed: int, progress: Progress
-) -> tuple[Descent, Mixture]:
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A descent, its model of the first half, and how that is shrunk to be nearest the second."""
+
+    descent: Descent
+    share: float
+    mixture: Mixture
+    distance: float
+
+
+def chosen(halves: Halves, descents: Sequence[Descent], seed: int, progress: Progress) -> Choice:
     """The descent whose model of the first half is nearest to the second."""
-    best: tuple[float, Descent, Mixture] | None = None
+    best: Choice | None = None
     for descent in descents:
         mixture = descent.fit(halves.first, seed, progress)
-        far = distance(mixture, halves.second)
-        if best is not None and far >= best[0]:
+        share = independent_share(mixture, halves.second)
+        mixture = shrunk(mixture, share)
+        found = Choice(descent, share, mixture, distance(mixture, halves.second))
+        if best is None or found.distance < best.distance:
+            best = found
+        elif descent.products > SURE:
             break
-        best = far, descent, mixture
     assert best is not None  # noqa: S101  (one is always tried)
-    return best[1], best[2]
+    return best
 
 
 def law_of(
@@ -118,15 +142,18 @@ def law_of(
     tables = some_tables(noisy, rng)
     number = max(LEAST_SELECTIONS, SELECTIONS // max(1, len(tables)))
     seen = examined(noisy, mixture, [trial], tables, number, rng)
-    error, shared = learnt(seen, mixture.rows)
+    cells = [math.sqrt(noisy.cell_variance(c)) for c in tables]
+    unit = max(float(np.median(cells)), LEAST) if cells else 1.0
+    error, shared = learnt(seen, mixture.rows, unit)
     lesser = Descent(min(descent.products, MOST_LEFT), LEAST_STEPS)
     return ErrorLaw(
         rows=mixture.rows,
         rows_variance=noisy.plan.variances.get((), 0.0),
+        unit=unit,
         scale=usual_deviation(noisy, tables, rng),
         error=error,
         shared=shared,
-        unmeasured=beyond(noisy, halves, lesser, error, rng, progress),
+        unmeasured=beyond(noisy, halves, lesser, unit, error, rng, progress),
         order=max((len(c) for c in tables), default=0),
         caution=CAUTION * (1 + FEW / math.sqrt(max(1, sum(noisy.plan.cells(c) for c in tables)))),
     )
@@ -161,6 +188,7 @@ def beyond(
     noisy: NoisyMarginals,
     halves: Halves,
     descent: Descent,
+    unit: float,
     least: tuple[float, ...],
     rng: np.random.Generator,
     progress: Progress,
@@ -169,13 +197,13 @@ def beyond(
     order = max((len(c) for c in noisy.plan.components), default=0)
     top = [c for c in noisy.plan.components if len(c) == order]
     if order < 2:  # nothing was measured that tells how columns hang together
-        return (*(0.0 for _ in TURNS), 1.0, 1.0)
+        return (*(0.0 for _ in range(NUMBER - 1)), 1.0)
     number = min(MOST_TABLES, max(1, round(LEFT * len(top))))
     without = [top[i] for i in sorted(rng.choice(len(top), number, replace=False))]
     mixture = descent.fit(reduced(halves.first, without), 0, progress)
     each = max(LEAST_SELECTIONS, SELECTIONS // number)
     seen = left_out(halves, noisy, mixture, without, each, rng)
-    return learnt(seen, mixture.rows, least)[0]
+    return learnt(seen, mixture.rows, unit, least)[0]
 
 
 def reduced(noisy: NoisyMarginals, without: Sequence[Columns]) -> NoisyMarginals:
@@ -184,6 +212,19 @@ def reduced(noisy: NoisyMarginals, without: Sequence[Columns]) -> NoisyMarginals
     variances = {c: v for c, v in noisy.plan.variances.items() if c not in gone}
     residuals = {c: r for c, r in noisy.residuals.items() if c not in gone}
     return NoisyMarginals(ResidualPlan(noisy.plan.sizes, variances), residuals)
+
+
+def independent_share(mixture: Mixture, noisy: NoisyMarginals) -> float:
+    """How much of independent columns in a mixture brings it nearest to these marginals."""
+    apart = step = 0.0
+    independent = shrunk(mixture, 1.0)
+    for c, residual in noisy.residuals.items():
+        if len(c) > 1:
+            model = mixture.component(c)
+            way = (independent.component(c) - model) / noisy.plan.variances[c]
+            apart += float((way * (residual - model)).sum())
+            step += float((way * way).sum()) * noisy.plan.variances[c]
+    return min(max(apart / step, 0.0), 1.0) if step > 0 else 0.0
 
 
 def distance(mixture: Mixture, noisy: NoisyMarginals) -> float:
