@@ -60,11 +60,15 @@ class LawNumbers(ManifestPart):
     """Coefficients of the law of the model's errors: see errors.py."""
 
     rows: Finite
+    rows_variance: NotNegative
+    unit: Finite = Field(gt=0)
     scale: Finite = Field(gt=0)
     error: list[NotNegative] = Field(max_length=32)
     shared: list[NotNegative] = Field(max_length=32)
     unmeasured: list[NotNegative] = Field(max_length=32)
     order: int = Field(ge=0, le=16)
+    caution: Finite = Field(ge=1)
+    far: Finite = Field(gt=0)
 
 
 class ModelParameters(ManifestPart):

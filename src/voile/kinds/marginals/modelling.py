@@ -30,6 +30,7 @@ from voile.kinds.marginals.errors import (
     left_out,
     thinned,
 )
+from voile.kinds.marginals.independence import with_independence
 from voile.kinds.marginals.mixture import Mixture, fit, shrunk, together
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.progress import Progress, Silent
@@ -65,7 +66,8 @@ class Descent:
 
     def fit(self, noisy: NoisyMarginals, seed: int, progress: Progress) -> Mixture:
         """From a beginning that depends on the seed."""
-        return fit(noisy, products=self.products, steps=self.steps, seed=seed, progress=progress)
+        supposed = with_independence(noisy)
+        return fit(supposed, products=self.products, steps=self.steps, seed=seed, progress=progress)
 
 
 def model_of(

@@ -19,8 +19,8 @@ from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.marginals.choosing import Budget, ChosenTables, choose, workload_weights
-from voile.kinds.marginals.counting import CodedRows
+from voile.kinds.marginals.choosing import ChosenTables, MeasuringBudget, choose, workload_weights
+from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
     AT,
@@ -130,7 +130,7 @@ class MarginalInput:
     name: str
     rows: int
     schema: Schema
-    coded: CodedRows
+    coded: MarginalCounter
     chosen: ChosenTables
     source: WordSource
     notes: tuple[str, ...]
@@ -150,7 +150,9 @@ class MarginalDraft(WrittenDraft):
         figures = list(noisy(prepared))
         found = prepared.chosen.plan.estimated(figures, prepared.chosen.rows_figure)
         seed = public_seed(prepared.source)
-        model = model_of(found, seed=seed, progress=prepared.progress)
+        model = model_of(
+            found, noise=prepared.chosen.plan.noise, seed=seed, progress=prepared.progress
+        )
         files = [write_figures(folder, figures), write_model(folder, model)]
         return manifest_of(prepared, self.options, model, seed).model_copy(update={"files": files})
 
@@ -206,7 +208,7 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
         raise TableError(
             "one row alone cannot be hidden among others", hint="publish a table with more rows"
         )
-    source, coded = noise_source(options), CodedRows(codes, schema.sizes, used)
+    source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
     chosen = chosen_terms(options, coded, schema, source, name, progress)
     check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
     return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress)
@@ -221,7 +223,7 @@ def noise_source(options: MarginalOptions) -> WordSource:
 
 def chosen_terms(
     options: MarginalOptions,
-    rows: CodedRows,
+    rows: MarginalCounter,
     schema: Schema,
     source: WordSource,
     name: str,
@@ -245,7 +247,7 @@ def chosen_terms(
 def planned(
     sizes: Sequence[int],
     weights: Mapping[Columns, float],
-    budget: Budget,
+    budget: MeasuringBudget,
     how: TableChoice,
 ) -> ChosenTables:
     """The best noise for tables that were named."""
@@ -258,16 +260,16 @@ def planned(
     return ChosenTables(plan, order, how)
 
 
-def budget_of(options: MarginalOptions) -> Budget:
+def budget_of(options: MarginalOptions) -> MeasuringBudget:
     """What the promise leaves to measure with; a choice of tables makes the account zCDP's."""
     epsilon = EPSILON if options.epsilon is None else options.epsilon
     if options.pure:
-        return Budget("geometric", options.unit, epsilon, epsilon)
+        return MeasuringBudget("geometric", options.unit, epsilon, epsilon)
     if options.rho is not None:
-        return Budget("gaussian", options.unit, options.rho, options.rho)
+        return MeasuringBudget("gaussian", options.unit, options.rho, options.rho)
     delta = DELTA if options.delta is None else options.delta
     whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
-    return Budget("gaussian", options.unit, whole, chosen)
+    return MeasuringBudget("gaussian", options.unit, whole, chosen)
 
 
 def check_number(columns: int, order: int) -> None:

@@ -352,13 +352,27 @@ def check_model(release: MarginalRelease) -> None:
 
 def law_of(manifest: MarginalManifest) -> ErrorLaw:
     """The law of the model's errors, as it was published."""
-    from voile.kinds.marginals.errors import TURNS, ErrorLaw  # noqa: PLC0415
+    from voile.kinds.marginals.errors import NUMBER, TURNS, ErrorLaw  # noqa: PLC0415
 
     law = manifest.model.law
-    if not len(law.error) == len(law.unmeasured) == len(TURNS) + 2 == len(law.shared) + 2:
+    if (
+        len(law.error) != NUMBER
+        or len(law.unmeasured) != NUMBER
+        or len(law.shared) != 2 * len(TURNS)
+    ):
         raise ReleaseError("manifest.json: the law of the model's errors is not whole")
-    error, shared, unmeasured = map(tuple, (law.error, law.shared, law.unmeasured))
-    return ErrorLaw(law.rows, law.scale, error, shared, unmeasured, law.order)
+    return ErrorLaw(
+        rows=law.rows,
+        rows_variance=law.rows_variance,
+        unit=law.unit,
+        scale=law.scale,
+        error=tuple(law.error),
+        shared=tuple(law.shared),
+        unmeasured=tuple(law.unmeasured),
+        order=law.order,
+        caution=law.caution,
+        far=law.far,
+    )
 
 
 def listed_places(products: int, sizes: Sequence[int]) -> tuple[Ints, Ints, Ints]:
