@@ -152,7 +152,7 @@ class Release(ABC):
         kind, manifest = read_manifest(read_limited(folder))
         check_listed(kind, folder, manifest)
         if check:
-            check_hashes(folder, manifest.files)
+            check_hashes(folder, manifest)
         release = kind.release(folder, manifest)
         if not isinstance(release, cls):
             raise UsageError(
@@ -211,6 +211,14 @@ class Release(ABC):
         Raises ReleaseError where they are not; False where the kind has no such law.
         """
         return False
+
+    @property
+    def unseen(self) -> str:
+        """Why `check_plausible` does not look at the rows, where it does not."""
+        return (
+            "the rows were not looked at because no law of chance says how rows of "
+            f"{self.kind} come about"
+        )
 
     @property
     def unprotected(self) -> list[str]:
