@@ -21,8 +21,8 @@ def killed(folder: Path, number: int, register: Path) -> subprocess.CompletedPro
 
 
 def test_killed_at_any_moment_it_never_forgets(tmp_path: Path, register: Path) -> None:
-    """Three programs at once in each round: 9 kills with `make test`, 1,020 with `make soak`."""
-    done = killed(tmp_path, rounds(3, 340), register)
+    """Three programs at once in each round: 6 kills with `make test`, 1,020 with `make soak`."""
+    done = killed(tmp_path, rounds(2, 340), register)
     assert done.returncode == 0, done.stderr
     with sqlite3.connect(register) as connection:
         events = dict(

@@ -73,9 +73,7 @@ def people(seed: int = 1, rows: int = 400) -> pa.Table:
 
 
 def perturbed(table: pa.Table, name: str, to: Path, **options: Any) -> Any:
-    file = to.with_name(f"{name}.csv")
-    pacsv.write_csv(table, file)
-    return voile.perturb(file, 0.5, to=to, columns=["ill"], overwrite=True, **options)
+    return voile.perturb(table, 0.5, to=to, columns=["ill"], name=name, overwrite=True, **options)
 
 
 def test_a_limit_of_a_new_name_counts_what_left_by_the_old_one(tmp_path: Path) -> None:
