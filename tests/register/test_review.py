@@ -381,6 +381,26 @@ def test_a_kill_between_the_register_and_its_counter_is_no_old_copy(
         Register.open().accounts()
 
 
+def test_another_program_that_goes_on_meanwhile_is_no_old_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change between the look at the register and the look at its counter."""
+    perturbed(people(), "people", tmp_path / "a.voile")
+    mine, other = Register.open(), Register.open()
+    read = mine.store.read
+
+    def slowly(work: Any) -> Any:
+        def late(run: Any) -> Any:
+            run("SELECT 1 FROM about")  # the state that is seen from now on
+            other.set_limit("people", SpendingLimit(9.0))
+            return work(run)
+
+        return read(late)
+
+    monkeypatch.setattr(mine.store, "read", slowly)
+    assert len(mine.account("people").left) == 1
+
+
 # ---------------------------------------------------------------------- the page
 
 
