@@ -26,6 +26,7 @@ from tests.support.running import told
 from tests.support.running import voile as run
 from voile.errors import PromiseError, UsageError
 from voile.kinds.registration import Departure
+from voile.privacy.gaussian import epsilon_of
 from voile.register import Register, RegisterError, SpendingLimit
 from voile.register.accounts import DataSetAccount, RegisteredDeparture
 from voile.register.keys import FingerprintKey, KeyFile
@@ -303,6 +304,36 @@ def test_units_are_kept_apart_and_converted_by_theorem() -> None:
     assert exchange.complete
     assert add.sum.pure == pytest.approx(1.0) and len(add.apart) == 2
     assert person.sum.pure == pytest.approx(0.25) and len(person.apart) == 2
+
+
+@pytest.mark.parametrize(
+    ("stated", "alone", "exchanged"),
+    [
+        ({"kind": "zcdp", "rho": 0.02}, "rho", 4.0),
+        ({"kind": "gdp", "mu": 0.2}, "rho", 4.0),
+        ({"kind": "approximate-dp", "epsilon": 0.5, "delta": 1e-10}, "epsilon", 2.0),
+    ],
+)
+def test_small_probabilities_are_counted_for_their_unit(
+    stated: dict[str, Any], alone: str, exchanged: float
+) -> None:
+    """A unit that is not stated is exchanging; adding or removing leads to it by theorem."""
+    unstated = DataSetAccount("t", (departure(1, stated),))
+    assert not unstated.unit_total("add-remove").complete
+    once = getattr(unstated.unit_total("exchange").sum, alone)
+    added = DataSetAccount("t", (departure(1, stated | {"unit": "add-remove"}),))
+    assert getattr(added.unit_total("add-remove").sum, alone) == pytest.approx(once)
+    assert getattr(added.unit_total("exchange").sum, alone) == pytest.approx(exchanged * once)
+    assert not added.unit_total("person").complete
+
+
+def test_gaussian_releases_add_up_by_the_squares_of_mu() -> None:
+    said = {"kind": "gdp", "mu": 0.3, "unit": "add-remove"}
+    account = DataSetAccount("t", tuple(departure(n, said) for n in range(4)))
+    added, exchanged = (account.unit_total(unit).sum for unit in ("add-remove", "exchange"))
+    assert added.epsilon == pytest.approx(epsilon_of(0.6, 1e-9))
+    assert exchanged.epsilon == pytest.approx(epsilon_of(1.2, 1e-9))
+    assert "GDP" in added.way
 
 
 def test_a_view_alone_gives_no_epsilon_for_adding_a_record() -> None:

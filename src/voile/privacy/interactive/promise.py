@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from voile.errors import PromiseError, UsageError
+from voile.privacy import gaussian
 from voile.privacy.interactive.confidence import variance_needed, walk
 from voile.privacy.interactive.laws import (
     Change,
@@ -244,16 +245,4 @@ def _epsilon(worst: WorstCase, at: float) -> tuple[float, float]:
 
 def epsilon_of_normal(mu: float, delta: float) -> float:
     """The least ε between N(0, 1) and N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
-    from scipy.special import log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
-
-    def spent(epsilon: float) -> float:
-        far = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
-        return float(ndtr(mu / 2 - epsilon / mu)) - far
-
-    low, high = 0.0, 1.0
-    while spent(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if spent(middle) > delta else (low, middle)
-    return high
+    return gaussian.epsilon_of(mu, delta)
