@@ -23,6 +23,7 @@ import pytest
 from scipy.special import ndtr
 
 import voile.privacy
+from tests.support.soak import some
 from voile.errors import PromiseError
 from voile.evaluate.planning.local_choice import (
     against_sets,
@@ -39,7 +40,7 @@ from voile.privacy import consequences as all_consequences
 from voile.privacy.guarantee import round_up
 from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
-from voile.privacy.interactive import account, needed
+from voile.privacy.interactive import account, needed, needed_for_epsilon
 from voile.privacy.interactive.confidence import breach as normal_breach
 from voile.privacy.interactive.confidence import variance_needed, walk, walk_bound
 from voile.privacy.interactive.laws import noise_law
@@ -788,6 +789,23 @@ def test_sweep_of_noise_for_answers(kind: str) -> None:
             p, q = answers_by_listing(kind, variance, queries)
             for x, y in ((p, q), (q, p)):
                 assert rise_beyond(x, y, delta) <= eta * (1 + 1e-6) + 1e-15, (delta, eta, queries)
+
+
+@sweep(needed_for_epsilon)
+@pytest.mark.parametrize("kind", ["binomial", "gaussian", "geometric"])
+def test_sweep_of_noise_for_epsilon(kind: str) -> None:
+    """All answers of one count or two, by listing: δ is kept, and by 30 % less noise it is not."""
+    corners = [(0.2, 0.3, 1), (1.0, 1e-2, 2), (4.0, 1e-6, 1), (9.0, 1e-9, 2)]
+    for epsilon, delta, queries in some(corners, 2 if kind == "binomial" else 4):
+        variance = needed_for_epsilon(kind, epsilon, delta, queries).variance
+        for part in (1.0, 0.7):
+            p, q = answers_by_listing(kind, part * variance, queries)
+            rest = max(rest_at(p, q, epsilon), rest_at(q, p, epsilon))
+            broken = rest > delta * (1 + 1e-9) + 1e-15
+            if part == 1:
+                assert not broken, (epsilon, delta, queries)
+            elif kind != "binomial" or variance > 2:  # few coins are rounded up to more
+                assert broken, (epsilon, delta, queries)
 
 
 @sweep(account)

@@ -379,6 +379,21 @@ def test_the_views_of_a_series_count_once(people: Path, tmp_path: Path) -> None:
     assert account.unit_total("exchange").sum.pure == totals[0]
 
 
+def test_a_server_that_promises_epsilon_says_so_first(people: Path, tmp_path: Path) -> None:
+    """Its own δ may be larger than that of totals; these count it at theirs."""
+    told(["serve", "init", f"{tmp_path}/s", "--table", str(people), "--queries", "20", "--epsilon",
+          "1", "--epsilon-delta", "1e-6"])  # fmt: skip
+    account = accounts()["people"]
+    assert account.left[0].guarantee[0] == {
+        "kind": "approximate-dp", "epsilon": 1.0, "delta": 1e-6,
+    }  # fmt: skip
+    assert account.left[0].promise == "approximate-dp(epsilon=1, delta=1e-06)"
+    total = account.unit_total("exchange").sum
+    assert total.delta <= 1e-9
+    assert total.epsilon is not None and 1 < total.epsilon < 1.5
+    assert not account.unit_total("add-remove").complete
+
+
 def test_a_server_counts_with_all_answers_it_may_give(people: Path, tmp_path: Path) -> None:
     told(["serve", "init", f"{tmp_path}/s", "--table", str(people), "--queries", "20", "--delta",
           "1", "--noise", "geometric", "--person", "zip", "--per-person", "2",

@@ -176,8 +176,9 @@ def stronger(one: PrivacyLoss, other: PrivacyLoss) -> PrivacyLoss:
         return min((x for x in (a, b) if x is not None), default=None)
 
     pairs = [pair for pair in (one.approximate, other.approximate) if pair is not None]
+    pairs.sort(key=lambda pair: (max(pair[1], DELTA), pair[0]))  # of a δ that totals have first
     return PrivacyLoss(
-        least(one.epsilon, other.epsilon), least(one.rho, other.rho), min(pairs, default=None),
+        least(one.epsilon, other.epsilon), least(one.rho, other.rho), next(iter(pairs), None),
         least(one.mu, other.mu),
     )  # fmt: skip
 
