@@ -65,10 +65,10 @@ def init(
     eta: Annotated[float, typer.Option(help="η: the chance that it rises by more.")] = 1e-6,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="ε: promise (ε, δ)-differential privacy in place of --delta."),
+        typer.Option(help="ε of differential privacy, to promise in place of --delta."),
     ] = None,
     epsilon_delta: Annotated[
-        float | None, typer.Option(help="δ of (ε, δ)-differential privacy (1e-9).")
+        float | None, typer.Option(help="δ of differential privacy (1e-9).")
     ] = None,
     schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A codebook: the declared domain.")
