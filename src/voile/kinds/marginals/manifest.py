@@ -196,6 +196,11 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
         ]  # fmt: skip
         if g.kind == "zcdp":
             found.reverse()
+        if g.mu is not None:
+            found.append(Statement(
+                {"kind": "gdp", "mu": g.mu, "unit": unit}, who, ANYONE, how,
+                f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
+            ))  # fmt: skip
     return [void(one) for one in found] if manifest.simulated else found
 
 
