@@ -137,6 +137,21 @@ def test_large_tables_are_not_chosen() -> None:
     assert found.order == 2
 
 
+def test_very_many_tables_are_not_chosen() -> None:
+    """100 columns have 161,700 sets of three: too many to store, however many rows there are."""
+    found = choose(no_counts, (2,) * 100, 10**9, a_budget(1.0), Key.from_seed(4).stream("look"))
+    assert found.order == 2 and found.how == "all"
+
+
+def test_the_quick_estimate_never_refuses_what_is_clear() -> None:
+    for sizes in ((2,) * 6, (2, 3, 50, 4), (30, 30, 30), (5, 4, 3, 6, 2, 7, 3, 4)):
+        budget = a_budget(1.0)
+        make = choosing._Maker(sizes, budget, budget.whole, None, wide=False)
+        for order in (2, 3):
+            exact = relative_error(make.all(order), order, 1000.0)
+            assert make._least_error(order, 1000.0) <= exact
+
+
 # ---------------------------------------------------------------------- many columns
 
 

@@ -12,6 +12,7 @@ that of the set. Sizes alone decide, so that nothing is disclosed.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -24,10 +25,10 @@ MOST_COLUMNS = 5
 """Of a table that is measured."""
 MOST_CELLS = 2**16
 """Of a table that stands for others."""
-MOST_SEARCHED = 8000
-"""Tables times columns: with more, tables stay as they are."""
-MOST_MERGED = 250
-"""Tables that are merged as they are, without a covering to begin with: that takes long."""
+MOST_BLOCKS = 5000
+"""Sets of columns among which a covering is sought."""
+MOST_MERGED = 1500
+"""Tables times columns that are merged without a covering to begin with: that takes long."""
 
 
 def covering(
@@ -35,12 +36,16 @@ def covering(
 ) -> list[Columns]:
     """Tables that cover the given ones, with the least cost of those that are tried."""
     columns = sorted({i for s in tables for i in s})
-    if len(tables) < 2 or len(tables) * len(columns) > MOST_SEARCHED:
+    starts = [
+        _covered(sizes, tables, columns, size)
+        for size in (4, 5)
+        if math.comb(len(columns), size) <= MOST_BLOCKS
+    ]
+    if len(tables) * len(columns) <= MOST_MERGED:
+        starts.append(list(tables))
+    if len(tables) < 2 or not starts:
         return list(tables)
     values = component_weights(sizes, weights)
-    starts = [_covered(sizes, tables, columns, size) for size in (4, 5)]
-    if len(tables) <= MOST_MERGED:
-        starts.append(list(tables))
     found = [_Merging(sizes, values, start).merged() for start in starts]
     best = min(found, key=lambda one: one.cost)
     return sorted(best.tables, key=lambda s: (len(s), s))
@@ -53,23 +58,32 @@ def _product(sizes: Sequence[int], columns: Iterable[int]) -> int:
 def _covered(
     sizes: Sequence[int], tables: Sequence[Columns], columns: Sequence[int], size: int
 ) -> list[Columns]:
-    """Tables of so many columns that cover, one by one, the most that is left; and what stays."""
-    blocks = [
-        u for u in combinations(columns, size) if _product(sizes, u) <= MOST_CELLS
-    ] if len(columns) > size else []  # fmt: skip
-    inside = {u: [s for s in tables if set(s) <= set(u)] for u in blocks}
+    """Tables of so many columns that cover, one by one, the most that is left; and what stays.
+
+    What a table would cover shrinks as others are taken: only the best is computed again.
+    """
     left = set(tables)
     found: list[Columns] = []
-    while True:
-        value, block = max(
-            ((sum(_product(sizes, s) / _product(sizes, u) for s in own if s in left), u)
-             for u, own in inside.items()),
-            default=(0.0, ()),
-        )  # fmt: skip
-        if sum(s in left for s in inside.get(block, ())) < 2 or not value:
-            return [*found, *left]
+
+    def value(block: Columns) -> float:
+        own = [s for s in subsets(block) if s in left]
+        cells = _product(sizes, block)
+        return sum(_product(sizes, s) / cells for s in own) if len(own) > 1 else 0.0
+
+    blocks = [u for u in combinations(columns, size) if _product(sizes, u) <= MOST_CELLS]
+    heap = [(-value(u), u) for u in blocks]
+    heapq.heapify(heap)
+    while heap:
+        _, block = heapq.heappop(heap)
+        now = value(block)
+        if not now:
+            continue
+        if heap and now < -heap[0][0]:
+            heapq.heappush(heap, (-now, block))
+            continue
         found.append(block)
-        left -= set(inside.pop(block))
+        left -= set(subsets(block))
+    return [*found, *sorted(left)]
 
 
 class _Merging:
