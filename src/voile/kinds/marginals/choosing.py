@@ -59,9 +59,9 @@ Counter = Callable[[Columns], Ints]
 
 SHARE = 0.01
 """Of the rows: a count that matters."""
-ENOUGH: Mapping[int, float] = {2: 0.7, 3: 0.3}
+ENOUGH: Mapping[int, float] = {2: 0.9, 3: 0.25}
 """The standard error at which an order is taken, in parts of a count that matters."""
-ENOUGH_WIDE: Mapping[int, float] = {2: 0.4, 3: 0.3}
+ENOUGH_WIDE: Mapping[int, float] = {2: 0.4, 3: 0.25}
 """The same where pairs may be chosen instead."""
 HIGHEST = 3
 """The largest order that is chosen without being asked for."""
