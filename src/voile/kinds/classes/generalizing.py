@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
-from voile.files import check_free, write_whole
+from voile.files import check_free, check_utf8, write_whole
 from voile.formulas import NUMBER, PATTERN, as_text, is_formula
 from voile.kinds.classes.finding import FoundGrouping, find, units_for
 from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
@@ -462,6 +462,7 @@ def without_formulas(table: pa.Table) -> pa.Table:
 
 def check_file(path: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done."""
+    check_utf8(path)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
     check_free(path, overwrite=overwrite)
