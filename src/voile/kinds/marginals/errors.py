@@ -175,9 +175,26 @@ class ErrorLaw:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
         x = sided(counts, self.rows)
         e = np.maximum(rising(x, variances, self.unit) @ np.array(self.error), whole(x))
+        e = e + self._unlearnt(x, variances)
         c = np.asarray(saturating(x, variances, self.unit) @ np.array(self.shared))
         total = of_total(counts, self.rows, self.rows_variance)
         return e + total, np.minimum(np.minimum(c, e) + total, variances)
+
+    @property
+    def _hidden(self) -> float:
+        """How much noise hides of the number of rows."""
+        return min(1.0, self.rows_variance / max(self.rows, LEAST) ** 2)
+
+    def _unlearnt(self, counts: Floats, variances: Floats) -> Floats:
+        """What is added so that the tables weigh more.
+
+        That is where a law was learnt from few cells, and where noise hides how many rows there
+        are: then a model's small counts say little.
+        """
+        few = self.caution / CAUTION - 1
+        deviations = np.sqrt(np.maximum(variances, LEAST))
+        share = few**2 / 9 * counts / (counts + deviations) + self._hidden
+        return np.asarray(share * variances)
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model for columns that were not measured together."""
@@ -185,7 +202,8 @@ class ErrorLaw:
         usual = np.full(x.shape, self.scale**2)
         more = self.caution * max(1, columns - self.order)
         own = np.maximum(more * (rising(x, usual, self.unit) @ np.array(self.unmeasured)), whole(x))
-        return own + of_total(counts, self.rows, self.rows_variance)
+        hidden = self._hidden * usual
+        return np.asarray(own + hidden + of_total(counts, self.rows, self.rows_variance))
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""

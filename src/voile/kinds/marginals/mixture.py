@@ -157,9 +157,9 @@ class Layout:
             columns = (lead, *ends)
             c = tuple(sorted(columns))
             table = noisy.residuals[c].transpose([c.index(i) for i in columns])
-            precision = 1 / math.sqrt(noisy.plan.variances[c])
-            targets.append((table.reshape(self.sizes[lead], -1) * precision).astype(np.float32))
-            precisions.append(np.full(self.sizes[lead], precision))
+            root = 1 / math.sqrt(noisy.plan.variances[c])
+            targets.append((table.reshape(self.sizes[lead], -1) * root).astype(np.float32))
+            precisions.append(np.full(self.sizes[lead], root))
         target = np.concatenate(targets)
         precision = np.concatenate(precisions).astype(np.float32)
         return Group(leads, ends, self._places(leads), target, precision)
@@ -181,7 +181,9 @@ class MixtureFit:
     def __init__(self, noisy: NoisyMarginals, products: int = PRODUCTS, seed: int = 0) -> None:
         self._layout = Layout(noisy.plan.sizes)
         self._products = products
-        self.rows = max(0.0, float(noisy.residuals.get((), np.array(1.0))))
+        # Noise may hide that there are rows at all: then there may be as many as it hides.
+        unclear = math.sqrt(noisy.plan.variances.get((), 0.0))
+        self.rows = max(unclear, float(noisy.residuals.get((), np.array(1.0))))
         self._scale = np.float32(max(1.0, self.rows))
         self._groups = self._layout.groups(noisy)
         self.logits = self._begun(noisy, np.random.default_rng(seed))

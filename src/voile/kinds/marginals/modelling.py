@@ -39,8 +39,11 @@ TILT = 0.5
 """a of the thinning: the first half has 1 + a² times the variance of the whole."""
 PRODUCTS, SURE = (3, 6, 12, 25, 50, 100, 200, 400), 12
 """How many products are tried: up to `SURE` all, and then more for as long as it helps."""
-MOST_STEPS, LEAST_STEPS, MOST_WORK = 400, 220, 1.4e10
+MOST_STEPS, LEAST_STEPS = 400, 220
 """The steps of a descent: many where products times cells are few."""
+WORK, LEAST_WORK, MOST_WORK = 1.4e10, 45_000, 9e10
+"""Products times steps times cells, as a rule; products times steps that are allowed beyond the
+rule; and products times steps times cells at most."""
 MEMBERS = 2
 """How many mixtures are averaged."""
 LEFT, MOST_LEFT, MOST_TABLES = 0.2, 100, 300
@@ -96,10 +99,11 @@ def model_of(
 
 def tried(noisy: NoisyMarginals) -> list[Descent]:
     """Mixtures of ever more products, as far as the work is bounded."""
-    cells = sum(r.size for r in noisy.residuals.values())
-    found = []
+    cells = max(1, sum(r.size for r in noisy.residuals.values()))
+    work = max(WORK / cells, min(LEAST_WORK, MOST_WORK / cells))
+    found: list[Descent] = []
     for products in PRODUCTS:
-        steps = min(MOST_STEPS, int(MOST_WORK / (products * max(cells, 1))))
+        steps = min(MOST_STEPS, int(work / products))
         if not found or steps >= LEAST_STEPS:
             found.append(Descent(products, max(steps, LEAST_STEPS)))
     return found
