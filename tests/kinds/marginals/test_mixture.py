@@ -16,19 +16,19 @@ from tests.kinds.marginals.noisy_tables import (
 )
 from tests.support.sampling import assert_fits, fits
 from voile.arrays import Floats
-from voile.kinds.marginals.mixture import Mixture, MixtureFit, fit, rows_of, shrunk, together
+from voile.kinds.marginals.mixture import MixtureFit, ProductMixture, fit, rows_of, shrunk, together
 from voile.kinds.marginals.residuals import balanced, centred, plan
 
 SIZES = (5, 3, 2, 4)
 
 
-def some_mixture(products: int = 3, seed: int = 1) -> Mixture:
+def some_mixture(products: int = 3, seed: int = 1) -> ProductMixture:
     rng = np.random.default_rng(seed)
     parts = tuple(rng.dirichlet(np.ones(n), products) for n in SIZES)
-    return Mixture(1000.0, rng.dirichlet(np.ones(products)), parts)
+    return ProductMixture(1000.0, rng.dirichlet(np.ones(products)), parts)
 
 
-def whole_table(mixture: Mixture) -> Floats:
+def whole_table(mixture: ProductMixture) -> Floats:
     """Every tuple, one product at a time."""
     total = np.zeros(SIZES)
     for k, weight in enumerate(mixture.weights):

@@ -21,7 +21,7 @@ from voile.arrays import Floats, Ints
 from voile.engines import connect
 from voile.kinds.domain import choose_schema
 from voile.kinds.marginals.errors import drawn_selections, interval
-from voile.kinds.marginals.mixture import Mixture
+from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import (
     Model,
     distance,
@@ -178,7 +178,7 @@ def test_independent_columns_are_found_to_be_independent() -> None:
     codes = [rng.integers(0, n, 300) for n in sizes]
     noisy = measured(codes, planned(sizes, 3, 0.01), 2)
     model = model_of(noisy, seed=1)
-    product = Mixture(
+    product = ProductMixture(
         model.mixture.rows,
         np.ones(1),
         tuple((model.mixture.weights @ part)[None] for part in model.mixture.parts),

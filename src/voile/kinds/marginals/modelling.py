@@ -31,7 +31,7 @@ from voile.kinds.marginals.errors import (
     thinned,
 )
 from voile.kinds.marginals.independence import with_independence
-from voile.kinds.marginals.mixture import Mixture, fit, shrunk, together
+from voile.kinds.marginals.mixture import ProductMixture, fit, shrunk, together
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.progress import Progress, Silent
 
@@ -56,7 +56,7 @@ SELECTIONS, LEAST_SELECTIONS, MOST_CELLS = 4000, 10, 1_000_000
 class Model:
     """A mixture, and how far it is from the table."""
 
-    mixture: Mixture
+    mixture: ProductMixture
     law: ErrorLaw
 
 
@@ -67,7 +67,7 @@ class Descent:
     products: int
     steps: int
 
-    def fit(self, noisy: NoisyMarginals, seed: int, progress: Progress) -> Mixture:
+    def fit(self, noisy: NoisyMarginals, seed: int, progress: Progress) -> ProductMixture:
         """From a beginning that depends on the seed."""
         supposed = with_independence(noisy)
         return fit(supposed, products=self.products, steps=self.steps, seed=seed, progress=progress)
@@ -115,7 +115,7 @@ class Choice:
 
     descent: Descent
     share: float
-    mixture: Mixture
+    mixture: ProductMixture
     distance: float
 
 
@@ -137,7 +137,7 @@ def chosen(halves: Halves, descents: Sequence[Descent], seed: int, progress: Pro
 
 def law_of(
     noisy: NoisyMarginals,
-    mixture: Mixture,
+    mixture: ProductMixture,
     trial: Trial,
     halves: Halves,
     descent: Descent,
@@ -220,7 +220,7 @@ def reduced(noisy: NoisyMarginals, without: Sequence[Columns]) -> NoisyMarginals
     return NoisyMarginals(ResidualPlan(noisy.plan.sizes, variances), residuals)
 
 
-def independent_share(mixture: Mixture, noisy: NoisyMarginals) -> float:
+def independent_share(mixture: ProductMixture, noisy: NoisyMarginals) -> float:
     """How much of independent columns in a mixture brings it nearest to these marginals."""
     apart = step = 0.0
     independent = shrunk(mixture, 1.0)
@@ -233,7 +233,7 @@ def independent_share(mixture: Mixture, noisy: NoisyMarginals) -> float:
     return min(max(apart / step, 0.0), 1.0) if step > 0 else 0.0
 
 
-def distance(mixture: Mixture, noisy: NoisyMarginals) -> float:
+def distance(mixture: ProductMixture, noisy: NoisyMarginals) -> float:
     """The weighted square distance of the model from measured components."""
     total = 0.0
     for c, residual in noisy.residuals.items():
