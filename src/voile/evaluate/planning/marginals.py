@@ -28,6 +28,7 @@ from voile.kinds.marginals.measuring import MeasurementPlan
 from voile.kinds.marginals.options import MarginalOptions
 from voile.kinds.marginals.publishing import measure_table
 from voile.kinds.marginals.release import MarginalRelease
+from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import Unit
 from voile.records import Record
 
@@ -234,7 +235,7 @@ def enough(plan: MeasurementPlan, share: float) -> MeasurementPlan:
         pairs = zip(found.measurements, plan.measurements, strict=True)
         return max(found.figure_variance(a) / plan.figure_variance(b) for a, b in pairs if b.scale)
 
-    low, high = 1e-6, 1e6
+    low, high = 1e-6, min(1e6, LARGEST_SCALE / max(m.scale for m in plan.measurements))
     for _ in range(100):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if ratio(scaled(plan, middle)) <= share else (low, middle)
