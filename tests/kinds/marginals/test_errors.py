@@ -25,7 +25,7 @@ from voile.kinds.marginals.errors import (
     TURNS,
     ErrorLaw,
     Examined,
-    RandomSelections,
+    Selections,
     Trial,
     drawn_selections,
     examined,
@@ -117,7 +117,7 @@ def test_selections_by_brute_force(columns: tuple[int, ...]) -> None:
             f = np.multiply.outer(f, chosen_values[r])
         assert sums[r] == pytest.approx(float((f * table).sum()))
         assert variances[r] == pytest.approx(variance_by_brute_force(chosen, columns, f))
-    single = RandomSelections(columns, tuple(np.eye(SIZES[i])[:1] for i in columns))
+    single = Selections(columns, tuple(np.eye(SIZES[i])[:1] for i in columns))
     noisy = NoisyMarginals(chosen, {})
     assert single.variances(chosen)[0] == pytest.approx(noisy.cell_variance(columns))
 

@@ -69,7 +69,7 @@ def thinned(noisy: NoisyMarginals, tilt: float, rng: np.random.Generator) -> Hal
 
 
 @dataclass(frozen=True, eq=False)
-class RandomSelections:
+class Selections:
     """Questions on one table: for each column, (questions, values) of what is selected."""
 
     columns: Columns
@@ -101,7 +101,7 @@ class RandomSelections:
 
 def drawn_selections(
     sizes: Sequence[int], columns: Columns, number: int, rng: np.random.Generator
-) -> RandomSelections:
+) -> Selections:
     """Single values, ranges and sets of values, at random."""
     chosen = []
     for i in columns:
@@ -113,7 +113,7 @@ def drawn_selections(
         between = (place >= ends[:, :1]) & (place <= ends[:, 1:])
         some = (rng.random((number, n)) < rng.random((number, 1))) | single
         chosen.append(np.where(kind == 0, single, np.where(kind == 1, between, some)) * 1.0)
-    return RandomSelections(columns, tuple(chosen))
+    return Selections(columns, tuple(chosen))
 
 
 # ----------------------------------------------------------------------
