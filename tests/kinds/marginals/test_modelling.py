@@ -73,7 +73,7 @@ def shipped(columns: Sequence[str]) -> tuple[list[Ints], list[int]]:
 @pytest.mark.parametrize("which", ["simulated", "adult"])
 def test_intervals_cover_in_every_class_of_counts(which: str) -> None:
     # Cells of a release share their noise, so that coverage scatters by two or three percent from
-    # release to release: 92 % is the limit for the sum over releases, and bars of half the width
+    # release to release: 92 % is the limit for the sum over releases, and bars of a third the width
     # fail it in every class that is asked.
     releases = rounds(1 if which == "adult" else 2, 12)
     if which == "adult":
@@ -89,7 +89,7 @@ def test_intervals_cover_in_every_class_of_counts(which: str) -> None:
         model = model_of(noisy, seed=seed)
         found, number = covered(codes, noisy, model)
         hit, all_of = hit + found, all_of + number
-        narrow += covered(codes, noisy, model, narrowed=0.5)[0]
+        narrow += covered(codes, noisy, model, narrowed=1 / 3)[0]
     asked = all_of > 200
     asked[0] = False  # counts of 0 are covered by every interval that begins there
     assert asked.sum() >= 5

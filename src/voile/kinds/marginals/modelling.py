@@ -37,16 +37,16 @@ from voile.progress import Progress, Silent
 
 TILT = 0.5
 """a of the thinning: the first half has 1 + a² times the variance of the whole."""
-PRODUCTS, SURE = (3, 6, 12, 25, 50, 100, 200, 400), 12
+PRODUCTS, SURE = (6, 12, 25, 50, 100, 200, 400), 12
 """How many products are tried: up to `SURE` all, and then more for as long as it helps."""
-MOST_STEPS, LEAST_STEPS = 400, 220
+MOST_STEPS, LEAST_STEPS = 300, 220
 """The steps of a descent: many where products times cells are few."""
 WORK, LEAST_WORK, MOST_WORK = 1.4e10, 45_000, 9e10
 """Products times steps times cells, as a rule; products times steps that are allowed beyond the
 rule; and products times steps times cells at most."""
 MEMBERS = 2
 """How many mixtures are averaged."""
-LEFT, MOST_LEFT, MOST_TABLES = 0.2, 100, 300
+LEFT, MOST_LEFT, MOST_TABLES = 0.2, 50, 300
 """The share of the largest components that are left out to learn the law of others."""
 SELECTIONS, LEAST_SELECTIONS, MOST_CELLS = 4000, 10, 1_000_000
 """On how many selections a law is learnt, on how many of each table, and on how many cells."""
