@@ -273,6 +273,77 @@ def test_cells_out_of_order_are_refused(release: MarginalRelease, tmp_path: Path
     sealed(copy)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"rows": 2.0**62}, {"rows": 0.0}, *({"law": {name: value}} for name, value in (
+        ("caution", 1e300), ("far", 1e308), ("unit", 1e308), ("unit", 1e-300), ("rows", 0.0),
+        ("rows_variance", 0.0), ("error", [1e308] * 32),
+    ))],
+)  # fmt: skip
+def test_absurd_numbers_of_a_model_are_refused(
+    release: MarginalRelease, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """Before a question fails on them; and the model counts the rows that the tables count."""
+    stated = release.manifest.model.model_dump()
+    law = stated["law"] | change.get("law", {})
+    with pytest.raises((ReleaseError, ValueError)):
+        verify(
+            forged(
+                release,
+                tmp_path / "copy.voile",
+                lambda t: t,
+                model=stated | change | {"law": law},
+            )
+        )
+
+
+def test_a_broken_model_answers_nothing(release: MarginalRelease, tmp_path: Path) -> None:
+    """Shares that are no numbers are refused by whatever reads them, verified or not."""
+
+    def broken(table: Any) -> Any:
+        return table.set_column(3, table.field("share"), pa.array([math.nan] * len(table)))
+
+    copy = voile.open(forged(release, tmp_path / "copy.voile", broken, where="model/"))
+    assert isinstance(copy, MarginalRelease)
+    with pytest.raises(ReleaseError, match="do not add up"):
+        copy.rows(5)
+    with pytest.raises(ReleaseError, match="do not add up"):
+        copy.query("select median(band) from people")
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_look_at_the_rows_agrees_with_the_tables(
+    frame: pd.DataFrame, tmp_path: Path, pure: bool
+) -> None:
+    """It moves every answer, so that it is no figure to be made up."""
+    release = published(frame, order=None, pure=pure)
+    assert verify(release.path)
+    stated = release.manifest.parameters.model_dump()
+    for place, figure in enumerate((10**6, -(10**17), 10**400)):
+        with pytest.raises((ReleaseError, ValueError)):
+            verify(
+                forged(
+                    release,
+                    tmp_path / f"{place}.voile",
+                    lambda t: t,
+                    parameters=stated | {"rows_figure": figure},
+                )
+            )
+
+
+def test_a_choice_by_looking_has_its_price(release: MarginalRelease, tmp_path: Path) -> None:
+    """Tables that were selected, for nothing: then μ would not hold."""
+    stated = release.manifest.parameters.model_dump() | {"tables": "selected"}
+    with pytest.raises((ReleaseError, ValueError), match="cost nothing"):
+        verify(forged(release, tmp_path / "copy.voile", lambda t: t, parameters=stated))
+
+
+def test_where_nothing_can_be_exchanged_nothing_is_published() -> None:
+    """Columns of one value: no noise, no ε."""
+    with pytest.raises(TableError, match="more than one value"):
+        published(pd.DataFrame({"a": [1] * 50, "b": ["x"] * 50}), unit="exchange")
+
+
 # ---------------------------------------------------------------------- synthetic rows
 
 
@@ -331,6 +402,10 @@ def test_rows_in_files_are_marked(release: MarginalRelease, tmp_path: Path) -> N
         ({"order": 0}, "order"),
         ({"order": 9}, "order"),
         ({"tables": [("band", "sex")]}, "both given"),
+        ({"workload": ["select count(*) from people"]}, "both given"),
+        ({"order": None, "tables": [("sex",)], "workload": ["select 1"]}, "both given"),
+        ({"epsilon": None, "rho": 1e-19}, "rho"),
+        ({"epsilon": None, "rho": 1e9}, "rho"),
         ({"order": None, "tables": [("band", "band")]}, "twice"),
         ({"order": None, "tables": [("band", "nobody")]}, "nobody"),
         ({"unit": "person"}, "unit"),

@@ -21,7 +21,13 @@ AT = 1e-9
 """δ of the (ε, δ) that is stated where ρ was asked for."""
 
 
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST_FIGURES = 2**25
+"""Of all tables together, and shares of a model: both are read as a whole."""
+LARGEST = 1e60
+"""No number of a law is larger, nor smaller than one over it: squares and products stay floats."""
+MOST_ROWS = 2**62
+"""Of a table, as a noisy figure says or a model."""
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 TableChoice = Literal["all", "given", "workload", "selected"]
 """How the tables were chosen."""
 GuaranteeKind = Literal["dp", "approximate-dp", "zcdp"]
@@ -48,7 +54,9 @@ class MarginalParameters(ManifestPart):
     rows_scale: float | None = Field(
         default=None, gt=0, description="The noise on a first look at the number of rows"
     )
-    rows_figure: int | None = Field(default=None, description="What that look showed")
+    rows_figure: int | None = Field(
+        default=None, ge=-MOST_ROWS, le=MOST_ROWS, description="What that look showed"
+    )
     selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
     selection_epsilon: Finite = Field(
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
@@ -59,23 +67,23 @@ class MarginalParameters(ManifestPart):
 class LawNumbers(ManifestPart):
     """Coefficients of the law of the model's errors: see errors.py."""
 
-    rows: Finite
+    rows: Finite = Field(ge=0, le=MOST_ROWS)
     rows_variance: NotNegative
-    unit: Finite = Field(gt=0)
-    scale: Finite = Field(gt=0)
+    unit: Finite = Field(ge=1 / LARGEST, le=LARGEST)
+    scale: Finite = Field(ge=1 / LARGEST, le=LARGEST)
     error: list[NotNegative] = Field(max_length=32)
     shared: list[NotNegative] = Field(max_length=32)
     unmeasured: list[NotNegative] = Field(max_length=32)
     order: int = Field(ge=0, le=16)
-    caution: Finite = Field(ge=1)
-    far: Finite = Field(gt=0)
+    caution: Finite = Field(ge=1, le=1e6)
+    far: Finite = Field(gt=0, le=1e6)
 
 
 class ModelParameters(ManifestPart):
     """The model, and how far it is off."""
 
     products: int = Field(ge=1, le=100_000)
-    rows: Finite = Field(ge=0, description="How many rows the model counts in all")
+    rows: Finite = Field(ge=0, le=MOST_ROWS, description="How many rows the model counts in all")
     seed: int = Field(ge=0, lt=2**63, description="From which synthetic rows are drawn; public")
     law: LawNumbers
 
@@ -110,6 +118,15 @@ class MarginalManifest(Manifest):
             raise ValueError("the number of rows is public if rows are exchanged, else it is not")
         if self.rows != sum(self.plan.cells(m) for m in self.plan.measurements):
             raise ValueError(f"{self.rows} figures are not all that the tables have")
+        if self.rows > MOST_FIGURES:
+            raise ValueError(f"{self.rows:,} figures are more than {MOST_FIGURES:,}")
+        shares = self.model.products * (1 + sum(self.schema_.sizes))
+        if shares > MOST_FIGURES:
+            raise ValueError(f"a model of {shares:,} shares is larger than {MOST_FIGURES:,}")
+        if p.tables == "selected" and not (p.selection_rho or p.selection_epsilon):
+            raise ValueError(
+                "tables were chosen by looking, and the choice is said to cost nothing"
+            )
         if p.order != max(len(m.columns) for m in p.measurements):
             raise ValueError(f"{p.order} is not the number of columns of the largest table")
 

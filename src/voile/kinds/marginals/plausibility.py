@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LONG_TAILS = 2.0
 """By how much the variance is enlarged that bounds the tails of sums of geometric noise."""
+LOOK_TAILS = 8.0
+"""The same of a few draws that are not summed: e^(−x/b) of geometric noise falls slowly."""
 FEWEST_CELLS = 64
 """Cells whose geometric noise is summed where sums are compared."""
 
@@ -40,8 +42,29 @@ def check_noise(release: MarginalRelease) -> bool:
     plan = release.manifest.plan
     looked = of_components if plan.noise == "gaussian" else of_tables
     found = list(looked(plan, release.figures, release.schema.names))
+    found += of_rows(plan, release.figures, release.manifest.parameters.rows_figure)
     judge([tails(one) for one in found])
     return bool(found)
+
+
+def of_rows(
+    plan: MeasurementPlan, figures: list[Ints], look: int | None
+) -> Iterator[TableAgreement]:
+    """The first look at the number of rows, against the mean of the tables' totals."""
+    if look is None or plan.rows_scale is None:
+        return
+    listed = [
+        (float(figure.sum()), plan.figure_variance(m) * figure.size)
+        for m, figure in zip(plan.measurements, figures, strict=True)
+        if plan.noise == "geometric" or not m.columns
+    ]
+    own = plan.figure_variance(Measurement((), plan.rows_scale))
+    if not listed or own == 0 or not all(variance for _, variance in listed):
+        return
+    known = math.fsum(1 / variance for _, variance in listed)
+    mean = math.fsum(total / variance for total, variance in listed) / known
+    pair = [(np.array([float(look)]), own), (np.array([mean]), 1 / known)]
+    yield replace(comparison("the look at the rows and the totals", pair), proxy=LOOK_TAILS)
 
 
 def of_components(
