@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from voile.engines import connect
 from voile.errors import PromiseError, ReleaseError, TableError, UsageError
 from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.publishing import measure_table
+from voile.privacy.gaussian import rise_chance
 from voile.release import MarginalRelease, verify
 
 
@@ -329,6 +331,26 @@ def test_the_look_at_the_rows_agrees_with_the_tables(
                     parameters=stated | {"rows_figure": figure},
                 )
             )
+
+
+def test_beliefs_about_what_a_row_holds_are_bounded(release: MarginalRelease) -> None:
+    """Log-odds of two values rise by N(μ²/2, μ²), μ by all exchanges: no more often than stated."""
+    plan = release.manifest.plan
+    first, worst = (0,) * len(plan.sizes), 0.0
+    for other in product(*map(range, plan.sizes)):
+        square = 0.0
+        for m in plan.measurements:
+            ways = [np.ones(()), np.ones(())]
+            for i in m.columns:
+                for k, row in enumerate((first, other)):
+                    one = plan.sizes[i] * np.eye(plan.sizes[i])[row[i]] - 1
+                    ways[k] = np.multiply.outer(ways[k], one)
+            square += float(((ways[0] - ways[1]) ** 2).sum()) / m.scale**2
+        worst = max(worst, math.sqrt(square))
+    assert worst > release.manifest.guarantee.mu  # type: ignore[operator]
+    for one in release.belief_bounds().bounds:
+        odds = one.posterior / (1 - one.posterior) * (1 - one.prior) / one.prior
+        assert rise_chance(worst, math.log(odds)) <= one.eta
 
 
 def test_a_choice_by_looking_has_its_price(release: MarginalRelease, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -238,8 +237,3 @@ def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:
             "The number of rows is public: tables with a row more or less can be told apart.",
         ))  # fmt: skip
     return found
-
-
-def belief(epsilon: float) -> float:
-    """What a belief of one half becomes at ε, at most."""
-    return 1 / (1 + math.exp(-epsilon))

@@ -97,7 +97,7 @@ class MarginalRelease(Release):
     @cached_property
     def figures(self) -> list[Ints]:
         """The whole figures of each measurement, with their noise."""
-        table = read_parquet(self.path / PART)
+        table = read_parquet(self.path / PART, [FIGURE])
         cells = self.manifest.public_cells
         found: Ints = numpy_array(table.column(FIGURE))
         if len(found) != sum(cells):
