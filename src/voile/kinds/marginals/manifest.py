@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -45,7 +47,7 @@ class MarginalParameters(ManifestPart):
 
     noise: Literal["gaussian", "geometric"]
     unit: Unit
-    order: int = Field(ge=0, description="The columns of the largest table")
+    order: int = Field(ge=0, description="The columns of the largest table, or of every set")
     tables: TableChoice = Field(
         description="Which tables: all up to the order, those that were named, those of a "
         "workload, or a private choice"
@@ -126,8 +128,8 @@ class MarginalManifest(Manifest):
             raise ValueError(
                 "tables were chosen by looking, and the choice is said to cost nothing"
             )
-        if p.order != max(len(m.columns) for m in p.measurements):
-            raise ValueError(f"{p.order} is not the number of columns of the largest table")
+        if p.order != (found := order_of(self.plan, p.tables)):
+            raise ValueError(f"the order is {p.order}, and what was measured has {found}")
 
     @cached_property
     def plan(self) -> MeasurementPlan:
@@ -149,6 +151,21 @@ class MarginalManifest(Manifest):
     def public_cells(self) -> list[int]:
         """How many figures each measurement has."""
         return [self.plan.cells(m) for m in self.plan.measurements]
+
+
+def order_of(plan: MeasurementPlan, tables: TableChoice) -> int:
+    """The columns of the largest table; of all tables, as many as every set of them was measured.
+
+    With geometric noise larger tables stand for several: some sets of more columns are known.
+    """
+    if tables != "all":
+        return max(len(m.columns) for m in plan.measurements)
+    columns, order = sum(size > 1 for size in plan.sizes), 0
+    wide = (c for c in plan.residual_plan().variances if all(plan.sizes[i] > 1 for i in c))
+    number = Counter(map(len, wide))
+    while order < columns and number[order + 1] == math.comb(columns, order + 1):
+        order += 1
+    return order
 
 
 def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> MarginalGuarantee:

@@ -35,6 +35,7 @@ from voile.kinds.marginals.manifest import (
     TableChoice,
     guarantee_of,
     marginals_disclosed,
+    order_of,
 )
 from voile.kinds.marginals.measuring import (
     gaussian_plan,
@@ -428,7 +429,7 @@ def manifest_of(
         parameters=MarginalParameters(
             noise=plan.noise,
             unit=plan.unit,
-            order=max(len(m.columns) for m in plan.measurements),
+            order=order_of(plan, chosen.how),
             tables=chosen.how,
             rows_scale=plan.rows_scale,
             rows_figure=chosen.rows_figure,
