@@ -147,11 +147,12 @@ def test_beliefs_are_bounded_for_everybody(table: Path, release: MarginalRelease
     assert mu is not None
     for one in found.bounds:
         rise = math.log(one.posterior / (1 - one.posterior) * (1 - one.prior) / one.prior)
-        assert any_rise_chance(mu, rise) == pytest.approx(one.eta, rel=1e-3)
+        assert any_rise_chance(mu, rise) <= one.eta * (1 + 1e-6)  # that a row is there
+        assert any_rise_chance(2 * mu, rise) >= one.eta * (1 - 1e-6)  # what it says, at most
     pure = voile.publish(table, method="marginals", epsilon=1, order=1, pure=True)
     half = next(one for one in pure.belief_bounds().bounds if one.prior == 0.5)
     assert half.eta == 0
-    assert half.posterior == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-6)
+    assert half.posterior == pytest.approx(1 / (1 + math.exp(-2)), rel=1e-6)
 
 
 def test_the_attack_needs_no_targets(release: MarginalRelease, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from itertools import combinations, product
 
 import numpy as np
@@ -77,3 +78,13 @@ def test_a_hundred_columns_cost_about_twice_what_adding_costs(size: int) -> None
 def test_nothing_changes_where_columns_have_one_value() -> None:
     assert worst_exchange((1, 1), {}) == 0.0
     assert worst_exchange((), {}) == 0.0
+
+
+def test_many_sizes_do_not_take_long() -> None:
+    """A release may state what nobody would: 14 sizes, with all columns open to the end."""
+    sizes = list(range(2, 16))
+    price = {1: 1.0, 2: 1e3, 3: 1e2, 4: 1e6, 5: 1.0}
+    precisions = {c: price[k] for k in price for c in combinations(range(14), k)}
+    start = time.process_time()
+    assert worst_exchange(sizes, precisions) > 0
+    assert time.process_time() - start < 10

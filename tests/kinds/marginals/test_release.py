@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from functools import partial
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from voile.engines import connect
 from voile.errors import PromiseError, ReleaseError, TableError, UsageError
 from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.publishing import measure_table
+from voile.privacy.gaussian import rise_chance
 from voile.release import MarginalRelease, verify
 
 
@@ -112,6 +114,16 @@ def test_pure_noise_promises_epsilon_alone(frame: pd.DataFrame) -> None:
     assert verify(release.path)
 
 
+def test_all_tables_of_an_order_are_there(frame: pd.DataFrame) -> None:
+    """Larger tables that stand for several do not make the order larger than it is."""
+    release = published(frame, pure=True, order=1)
+    order = release.manifest.parameters.order
+    for k in range(1, order + 1):
+        for some in combinations(release.schema.names, k):
+            assert release.table(some).ndim == k
+    assert order < max(len(m.columns) for m in release.manifest.plan.measurements)
+
+
 def test_rho_may_be_asked_for(frame: pd.DataFrame) -> None:
     """The promise is then said in ρ first."""
     release = published(frame, epsilon=None, rho=0.1)
@@ -194,7 +206,7 @@ def changed(table: Any, figures: Any) -> Any:
 
 
 def test_figures_without_noise_are_found(release: MarginalRelease, tmp_path: Path) -> None:
-    """True figures, half the noise, and twice the noise are not what was stated."""
+    """True figures, a seventh of the noise, and three times it are not what was stated."""
     plan = release.manifest.plan
     centred = []
     for m, figure in zip(plan.measurements, release.figures, strict=True):
@@ -203,7 +215,7 @@ def test_figures_without_noise_are_found(release: MarginalRelease, tmp_path: Pat
             table = table - table.mean(axis=axis, keepdims=True)
         centred.append(np.rint(table).astype(int).ravel())
     noise = [figure - c for figure, c in zip(release.figures, centred, strict=True)]
-    for name, times in (("none", 0.0), ("half", 0.3), ("twice", 3.0)):
+    for name, times in (("none", 0.0), ("little", 0.15), ("much", 3.0)):
         figures = np.concatenate(
             [c + np.rint(times * e).astype(int) for c, e in zip(centred, noise, strict=True)]
         )
@@ -273,6 +285,97 @@ def test_cells_out_of_order_are_refused(release: MarginalRelease, tmp_path: Path
     sealed(copy)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"rows": 2.0**62}, {"rows": 0.0}, *({"law": {name: value}} for name, value in (
+        ("caution", 1e300), ("far", 1e308), ("unit", 1e308), ("unit", 1e-300), ("rows", 0.0),
+        ("rows_variance", 0.0), ("error", [1e308] * 32),
+    ))],
+)  # fmt: skip
+def test_absurd_numbers_of_a_model_are_refused(
+    release: MarginalRelease, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """Before a question fails on them; and the model counts the rows that the tables count."""
+    stated = release.manifest.model.model_dump()
+    law = stated["law"] | change.get("law", {})
+    with pytest.raises((ReleaseError, ValueError)):
+        verify(
+            forged(
+                release,
+                tmp_path / "copy.voile",
+                lambda t: t,
+                model=stated | change | {"law": law},
+            )
+        )
+
+
+def test_a_broken_model_answers_nothing(release: MarginalRelease, tmp_path: Path) -> None:
+    """Shares that are no numbers are refused by whatever reads them, verified or not."""
+
+    def broken(table: Any) -> Any:
+        return table.set_column(3, table.field("share"), pa.array([math.nan] * len(table)))
+
+    copy = voile.open(forged(release, tmp_path / "copy.voile", broken, where="model/"))
+    assert isinstance(copy, MarginalRelease)
+    with pytest.raises(ReleaseError, match="do not add up"):
+        copy.rows(5)
+    with pytest.raises(ReleaseError, match="do not add up"):
+        copy.query("select median(band) from people")
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_the_look_at_the_rows_agrees_with_the_tables(
+    frame: pd.DataFrame, tmp_path: Path, pure: bool
+) -> None:
+    """It moves every answer, so that it is no figure to be made up."""
+    release = published(frame, order=None, pure=pure)
+    assert verify(release.path)
+    stated = release.manifest.parameters.model_dump()
+    for place, figure in enumerate((10**6, -(10**17), 10**400)):
+        with pytest.raises((ReleaseError, ValueError)):
+            verify(
+                forged(
+                    release,
+                    tmp_path / f"{place}.voile",
+                    lambda t: t,
+                    parameters=stated | {"rows_figure": figure},
+                )
+            )
+
+
+def test_beliefs_about_what_a_row_holds_are_bounded(release: MarginalRelease) -> None:
+    """Log-odds of two values rise by N(μ²/2, μ²), μ by all exchanges: no more often than stated."""
+    plan = release.manifest.plan
+    first, worst = (0,) * len(plan.sizes), 0.0
+    for other in product(*map(range, plan.sizes)):
+        square = 0.0
+        for m in plan.measurements:
+            ways = [np.ones(()), np.ones(())]
+            for i in m.columns:
+                for k, row in enumerate((first, other)):
+                    one = plan.sizes[i] * np.eye(plan.sizes[i])[row[i]] - 1
+                    ways[k] = np.multiply.outer(ways[k], one)
+            square += float(((ways[0] - ways[1]) ** 2).sum()) / m.scale**2
+        worst = max(worst, math.sqrt(square))
+    assert worst > release.manifest.guarantee.mu  # type: ignore[operator]
+    for one in release.belief_bounds().bounds:
+        odds = one.posterior / (1 - one.posterior) * (1 - one.prior) / one.prior
+        assert rise_chance(worst, math.log(odds)) <= one.eta
+
+
+def test_a_choice_by_looking_has_its_price(release: MarginalRelease, tmp_path: Path) -> None:
+    """Tables that were selected, for nothing: then μ would not hold."""
+    stated = release.manifest.parameters.model_dump() | {"tables": "selected"}
+    with pytest.raises((ReleaseError, ValueError), match="cost nothing"):
+        verify(forged(release, tmp_path / "copy.voile", lambda t: t, parameters=stated))
+
+
+def test_where_nothing_can_be_exchanged_nothing_is_published() -> None:
+    """Columns of one value: no noise, no ε."""
+    with pytest.raises(TableError, match="more than one value"):
+        published(pd.DataFrame({"a": [1] * 50, "b": ["x"] * 50}), unit="exchange")
+
+
 # ---------------------------------------------------------------------- synthetic rows
 
 
@@ -331,6 +434,10 @@ def test_rows_in_files_are_marked(release: MarginalRelease, tmp_path: Path) -> N
         ({"order": 0}, "order"),
         ({"order": 9}, "order"),
         ({"tables": [("band", "sex")]}, "both given"),
+        ({"workload": ["select count(*) from people"]}, "both given"),
+        ({"order": None, "tables": [("sex",)], "workload": ["select 1"]}, "both given"),
+        ({"epsilon": None, "rho": 1e-19}, "rho"),
+        ({"epsilon": None, "rho": 1e9}, "rho"),
         ({"order": None, "tables": [("band", "band")]}, "twice"),
         ({"order": None, "tables": [("band", "nobody")]}, "nobody"),
         ({"unit": "person"}, "unit"),

@@ -10,6 +10,7 @@ tables were chosen privately, by ρ.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from voile.kinds.beliefs import BeliefBound, BeliefBounds, risen
 from voile.kinds.marginals.manifest import MarginalManifest
@@ -24,18 +25,38 @@ def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
     """For several beliefs beforehand."""
     g = manifest.guarantee
     if g.kind == "dp":
-        rises = {0.0: g.epsilon}
-        about = f"ε = {g.epsilon:.4g} holds always: no attacker's odds rise by more than e^ε times"
+        chances: tuple[float, ...] = (0.0,)
+        about = f"ε = {g.epsilon:.4g} holds always: no attacker's odds rise by more"
     elif g.mu is not None:
-        rises = {eta: any_rise_of(g.mu, eta) for eta in CHANCES}
+        chances = CHANCES
         about = f"exact for normal noise with μ = {g.mu:.4g}, whatever is computed from the figures"
     else:
-        # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).
-        rises = {eta: g.rho + 2 * math.sqrt(-g.rho * math.log(eta)) for eta in CHANCES}
+        chances = CHANCES
         about = f"from ρ = {g.rho:.4g} of zCDP: tables were chosen privately"
+    if g.unit == "add-remove":
+        about += "; of whether the row is there, and of what it holds, where it may be exchanged"
     bounds = tuple(
-        BeliefBound(prior, eta, risen(prior, rise))
+        BeliefBound(prior, eta, risen(prior, rise_of_beliefs(manifest, eta)))
         for prior in PRIORS
-        for eta, rise in rises.items()
+        for eta in chances
     )
     return BeliefBounds(manifest.name, g.unit, bounds, about)
+
+
+def rise_of_beliefs(manifest: MarginalManifest, eta: float) -> float:
+    """What log-odds of any property of one row rise by at most, but for a chance of η.
+
+    Who knows that the row is there compares its values: then it is exchanged, which figures show
+    more of than whether it was added. With normal noise that is μ of exchanging at these scales;
+    else exchanging is removing and adding, and doubles ε and √ρ.
+    """
+    g = manifest.guarantee
+    times = 1 if g.unit == "exchange" else 2
+    if g.kind == "dp":
+        return times * g.epsilon
+    if g.mu is not None:
+        exchanged = replace(manifest.plan, unit="exchange").mu or 0.0
+        return any_rise_of(max(g.mu, exchanged), eta)
+    # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).
+    rho = times**2 * g.rho
+    return rho + 2 * math.sqrt(-rho * math.log(eta))

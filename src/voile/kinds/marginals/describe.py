@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from voile.kinds.beliefs import risen
 from voile.kinds.describe import package, page, resource, slug_of
 from voile.kinds.manifest import MANIFEST
+from voile.kinds.marginals.beliefs import rise_of_beliefs
 from voile.kinds.marginals.expected import MATTERS, expected_noise
 from voile.kinds.marginals.manifest import (
     CELL,
@@ -14,7 +16,6 @@ from voile.kinds.marginals.manifest import (
     MEASUREMENT,
     MODEL_FILE,
     MarginalManifest,
-    belief,
 )
 
 PART = "data/part-00000.parquet"
@@ -55,12 +56,13 @@ def promised(manifest: MarginalManifest) -> list[str]:
     if g.kind == "dp":
         return [
             f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}: whatever is seen is at "
-            f"most e^ε times as likely with the row as without. A belief of 0.5 becomes at most "
-            f"{belief(g.epsilon):.3g}.",
+            f"most e^ε times as likely with the row as without. A belief of 0.5 about one row "
+            f"becomes at most {risen(0.5, rise_of_beliefs(manifest, 0.0)):.3g}.",
         ]
     return [
         f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
-        f"But for a chance of about δ, a belief of 0.5 becomes at most {belief(g.epsilon):.3g}.",
+        f"But for a chance of δ, a belief of 0.5 about one row becomes at most "
+        f"{risen(0.5, rise_of_beliefs(manifest, g.delta)):.3g}.",
         "",
         f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"
         + (f"; μ = {g.mu:.4g} of Gaussian differential privacy." if g.mu is not None else "."),

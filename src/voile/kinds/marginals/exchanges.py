@@ -158,14 +158,18 @@ class _Rest:
         if kinds is None:
             return None
         spread = sum(high - low for low, high, number in kinds.values() for _ in range(number))
-        least = min(
-            math.fsum(
-                high * math.prod(_symmetric(a, groups[a], q, key.count(a)) for a, q in way.items())
-                for key, (_, high, _) in kinds.items()
-            )
-            for way in _ways(groups)
-        )
-        return self.constant + least - spread
+        ways = dict(zip(groups, _ways(groups), strict=True))
+        known: dict[tuple[float, int], Floats] = {}
+        totals = np.zeros(math.prod(m + 1 for m in groups.values()))
+        for key, (_, high, _) in kinds.items():
+            term = np.full(len(totals), high)
+            for a in sorted(set(key)):
+                if (a, key.count(a)) not in known:
+                    each = [_symmetric(a, groups[a], q, key.count(a)) for q in range(groups[a] + 1)]
+                    known[a, key.count(a)] = np.array(each)[ways[a]]
+                term *= known[a, key.count(a)]
+            totals += term
+        return self.constant + float(totals.min()) - spread
 
     def _kinds(
         self, groups: Mapping[float, int]
@@ -228,10 +232,10 @@ def _spectral(
         yield float((linear * each + least / 2 * scales * each**2).min(axis=0).sum())
 
 
-def _ways(groups: Mapping[float, int]) -> Iterator[dict[float, int]]:
-    """All numbers of changed columns, by size."""
-    for numbers in product(*(range(m + 1) for m in groups.values())):
-        yield dict(zip(groups, numbers, strict=True))
+def _ways(groups: Mapping[float, int]) -> Ints:
+    """All numbers of changed columns: a line for each size, with one number for every way."""
+    shape = [m + 1 for m in groups.values()]
+    return np.indices(shape).reshape(len(shape), math.prod(shape))
 
 
 def _symmetric(factor: float, columns: int, changed: int, k: int) -> float:

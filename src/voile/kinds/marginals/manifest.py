@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -21,7 +22,13 @@ AT = 1e-9
 """δ of the (ε, δ) that is stated where ρ was asked for."""
 
 
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST_FIGURES = 2**25
+"""Of all tables together, and shares of a model: both are read as a whole."""
+LARGEST = 1e60
+"""No number of a law is larger, nor smaller than one over it: squares and products stay floats."""
+MOST_ROWS = 2**62
+"""Of a table, as a noisy figure says or a model."""
+NotNegative = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 TableChoice = Literal["all", "given", "workload", "selected"]
 """How the tables were chosen."""
 GuaranteeKind = Literal["dp", "approximate-dp", "zcdp"]
@@ -40,7 +47,7 @@ class MarginalParameters(ManifestPart):
 
     noise: Literal["gaussian", "geometric"]
     unit: Unit
-    order: int = Field(ge=0, description="The columns of the largest table")
+    order: int = Field(ge=0, description="The columns of the largest table, or of every set")
     tables: TableChoice = Field(
         description="Which tables: all up to the order, those that were named, those of a "
         "workload, or a private choice"
@@ -48,7 +55,9 @@ class MarginalParameters(ManifestPart):
     rows_scale: float | None = Field(
         default=None, gt=0, description="The noise on a first look at the number of rows"
     )
-    rows_figure: int | None = Field(default=None, description="What that look showed")
+    rows_figure: int | None = Field(
+        default=None, ge=-MOST_ROWS, le=MOST_ROWS, description="What that look showed"
+    )
     selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
     selection_epsilon: Finite = Field(
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
@@ -59,23 +68,23 @@ class MarginalParameters(ManifestPart):
 class LawNumbers(ManifestPart):
     """Coefficients of the law of the model's errors: see errors.py."""
 
-    rows: Finite
+    rows: Finite = Field(ge=0, le=MOST_ROWS)
     rows_variance: NotNegative
-    unit: Finite = Field(gt=0)
-    scale: Finite = Field(gt=0)
+    unit: Finite = Field(ge=1 / LARGEST, le=LARGEST)
+    scale: Finite = Field(ge=1 / LARGEST, le=LARGEST)
     error: list[NotNegative] = Field(max_length=32)
     shared: list[NotNegative] = Field(max_length=32)
     unmeasured: list[NotNegative] = Field(max_length=32)
     order: int = Field(ge=0, le=16)
-    caution: Finite = Field(ge=1)
-    far: Finite = Field(gt=0)
+    caution: Finite = Field(ge=1, le=1e6)
+    far: Finite = Field(gt=0, le=1e6)
 
 
 class ModelParameters(ManifestPart):
     """The model, and how far it is off."""
 
     products: int = Field(ge=1, le=100_000)
-    rows: Finite = Field(ge=0, description="How many rows the model counts in all")
+    rows: Finite = Field(ge=0, le=MOST_ROWS, description="How many rows the model counts in all")
     seed: int = Field(ge=0, lt=2**63, description="From which synthetic rows are drawn; public")
     law: LawNumbers
 
@@ -110,8 +119,17 @@ class MarginalManifest(Manifest):
             raise ValueError("the number of rows is public if rows are exchanged, else it is not")
         if self.rows != sum(self.plan.cells(m) for m in self.plan.measurements):
             raise ValueError(f"{self.rows} figures are not all that the tables have")
-        if p.order != max(len(m.columns) for m in p.measurements):
-            raise ValueError(f"{p.order} is not the number of columns of the largest table")
+        if self.rows > MOST_FIGURES:
+            raise ValueError(f"{self.rows:,} figures are more than {MOST_FIGURES:,}")
+        shares = self.model.products * (1 + sum(self.schema_.sizes))
+        if shares > MOST_FIGURES:
+            raise ValueError(f"a model of {shares:,} shares is larger than {MOST_FIGURES:,}")
+        if p.tables == "selected" and not (p.selection_rho or p.selection_epsilon):
+            raise ValueError(
+                "tables were chosen by looking, and the choice is said to cost nothing"
+            )
+        if p.order != (found := order_of(self.plan, p.tables)):
+            raise ValueError(f"the order is {p.order}, and what was measured has {found}")
 
     @cached_property
     def plan(self) -> MeasurementPlan:
@@ -133,6 +151,21 @@ class MarginalManifest(Manifest):
     def public_cells(self) -> list[int]:
         """How many figures each measurement has."""
         return [self.plan.cells(m) for m in self.plan.measurements]
+
+
+def order_of(plan: MeasurementPlan, tables: TableChoice) -> int:
+    """The columns of the largest table; of all tables, as many as every set of them was measured.
+
+    With geometric noise larger tables stand for several: some sets of more columns are known.
+    """
+    if tables != "all":
+        return max(len(m.columns) for m in plan.measurements)
+    columns, order = sum(size > 1 for size in plan.sizes), 0
+    wide = (c for c in plan.residual_plan().variances if all(plan.sizes[i] > 1 for i in c))
+    number = Counter(map(len, wide))
+    while order < columns and number[order + 1] == math.comb(columns, order + 1):
+        order += 1
+    return order
 
 
 def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> MarginalGuarantee:
@@ -221,8 +254,3 @@ def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:
             "The number of rows is public: tables with a row more or less can be told apart.",
         ))  # fmt: skip
     return found
-
-
-def belief(epsilon: float) -> float:
-    """What a belief of one half becomes at ε, at most."""
-    return 1 / (1 + math.exp(-epsilon))

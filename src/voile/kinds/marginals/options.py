@@ -24,6 +24,8 @@ from voile.options.choices import Nulls, Unit
 EPSILON, DELTA = 1.0, 1e-9
 HIGHEST_ORDER = 4
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+SMALLEST_RHO, LARGEST_RHO = 1e-10, 5000.0
+"""Beyond these, noise is too large to be drawn, or there is none."""
 
 
 def table_sets(flag: str, text: str) -> tuple[tuple[str, ...], ...]:
@@ -107,12 +109,19 @@ class MarginalOptions(Options):
                 hint="leave one of them out",
             )
         self._check_range()
-        if self.tables is not None and self.order is not None:
-            raise UsageError(
-                f"{spelled('tables')} and {spelled('order')} were both given",
-                hint="the tables say how many columns they have",
-            )
+        self._check_tables()
         return self
+
+    def _check_tables(self) -> None:
+        """One option says which tables there are; another would be left unread."""
+        given = [n for n in ("tables", "workload", "order") if getattr(self, n) is not None]
+        if len(given) > 1:
+            one, other = given[:2]
+            hints = {"tables": "the tables say how many columns they have"}
+            raise UsageError(
+                f"{spelled(one)} and {spelled(other)} were both given",
+                hint=hints.get(one, "give one of them") if other == "order" else "give one of them",
+            )
 
     def _check_range(self) -> None:
         if self.delta is not None and not 0 < self.delta < 0.5:
@@ -125,6 +134,11 @@ class MarginalOptions(Options):
                 f"{spelled('epsilon', self.epsilon)} is not between {SMALLEST_EPSILON:g} and "
                 f"{LARGEST_EPSILON:g}",
                 hint="1 is usual; a smaller one promises more",
+            )
+        if self.rho is not None and not SMALLEST_RHO <= self.rho <= LARGEST_RHO:
+            raise UsageError(
+                f"{spelled('rho', self.rho)} is not between {SMALLEST_RHO:g} and {LARGEST_RHO:g}",
+                hint="0.02 is about ε = 1; a smaller one promises more",
             )
 
     @property

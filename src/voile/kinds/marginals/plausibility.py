@@ -34,6 +34,8 @@ LONG_TAILS = 2.0
 """By how much the variance is enlarged that bounds the tails of sums of geometric noise."""
 FAR_OUT = 10.0
 """Standard deviations by which a total of 64 cells or more is off once in 10¹¹ (Bernstein)."""
+LOOK_TAILS = 8.0
+"""The same of a few draws that are not summed: e^(−x/b) of geometric noise falls slowly."""
 FEWEST_CELLS = 64
 """Cells whose geometric noise is summed where sums are compared."""
 
@@ -41,17 +43,21 @@ FEWEST_CELLS = 64
 def check_noise(release: MarginalRelease) -> bool:
     """Refuse figures with too little noise or too much; False where none can be seen."""
     plan, figures, names = release.manifest.plan, release.figures, release.schema.names
-    found = surprises(plan, figures, names)
+    found = surprises(plan, figures, names, release.manifest.parameters.rows_figure)
     judge(found)
     return bool(found)
 
 
-def surprises(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> list[Surprise]:
+def surprises(
+    plan: MeasurementPlan, figures: list[Ints], names: list[str], look: int | None = None
+) -> list[Surprise]:
     """All that is looked at, with its chance."""
-    if plan.noise == "gaussian":
-        return [tails(one) for one in of_components(plan, figures, names)]
-    agreeing = [tails(one) for one in of_tables(plan, figures, names)]
-    return [*agreeing, *below_zero(plan, figures, names)]
+    looked = of_components if plan.noise == "gaussian" else of_tables
+    found = [tails(one) for one in looked(plan, figures, names)]
+    found += [tails(one) for one in of_rows(plan, figures, look)]
+    if plan.noise == "geometric":
+        found += below_zero(plan, figures, names)
+    return found
 
 
 def below_zero(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> Iterator[Surprise]:
@@ -74,6 +80,26 @@ def below_zero(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> 
         few = float(lower_tail(seen, np.array([float(empty)]), chance)[0])
         many = float(upper_tail(seen, np.array([float(figure.size)]), chance)[0])
         yield Surprise(what, min(few, many) + math.log(2))
+
+
+def of_rows(
+    plan: MeasurementPlan, figures: list[Ints], look: int | None
+) -> Iterator[TableAgreement]:
+    """The first look at the number of rows, against the mean of the tables' totals."""
+    if look is None or plan.rows_scale is None:
+        return
+    listed = [
+        (float(figure.sum()), plan.figure_variance(m) * figure.size)
+        for m, figure in zip(plan.measurements, figures, strict=True)
+        if plan.noise == "geometric" or not m.columns
+    ]
+    own = plan.figure_variance(Measurement((), plan.rows_scale))
+    if not listed or own == 0 or not all(variance for _, variance in listed):
+        return
+    known = math.fsum(1 / variance for _, variance in listed)
+    mean = math.fsum(total / variance for total, variance in listed) / known
+    pair = [(np.array([float(look)]), own), (np.array([mean]), 1 / known)]
+    yield replace(comparison("the look at the rows and the totals", pair), proxy=LOOK_TAILS)
 
 
 def of_components(

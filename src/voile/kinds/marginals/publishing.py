@@ -25,6 +25,7 @@ from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
     AT,
     MODEL_FILE,
+    MOST_FIGURES,
     GuaranteeKind,
     LawNumbers,
     MarginalManifest,
@@ -34,6 +35,7 @@ from voile.kinds.marginals.manifest import (
     TableChoice,
     guarantee_of,
     marginals_disclosed,
+    order_of,
 )
 from voile.kinds.marginals.measuring import (
     gaussian_plan,
@@ -63,7 +65,6 @@ from voile.signing import KeySource
 
 MOST_TABLES = 20_000
 """Sets of columns that are measured."""
-MOST_FIGURES = 2**25
 WORKLOAD_ORDER = 3
 """Columns of a table for questions that read more of them."""
 LOOK = 0.01
@@ -207,6 +208,11 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
     if options.unit == "exchange" and used < 2:
         raise TableError(
             "one row alone cannot be hidden among others", hint="publish a table with more rows"
+        )
+    if options.unit == "exchange" and max(schema.sizes) < 2:
+        raise TableError(
+            "no column has more than one value: rows that are exchanged change nothing",
+            hint=f"publish other {spelled('columns')}, or declare what values could be there",
         )
     source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
     chosen = chosen_terms(options, coded, schema, source, name, progress)
@@ -423,7 +429,7 @@ def manifest_of(
         parameters=MarginalParameters(
             noise=plan.noise,
             unit=plan.unit,
-            order=max(len(m.columns) for m in plan.measurements),
+            order=order_of(plan, chosen.how),
             tables=chosen.how,
             rows_scale=plan.rows_scale,
             rows_figure=chosen.rows_figure,

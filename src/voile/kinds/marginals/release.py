@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from voile.arrays import Floats, Ints
 from voile.arrow import numpy_array
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.errors import ErrorLaw
     from voile.kinds.marginals.expected import ExpectedNoise
+    from voile.kinds.marginals.mixture import ProductMixture
     from voile.kinds.marginals.modelling import Model
     from voile.kinds.marginals.residuals import NoisyMarginals
     from voile.privacy.guarantees.statements import Statement
@@ -95,7 +97,7 @@ class MarginalRelease(Release):
     @cached_property
     def figures(self) -> list[Ints]:
         """The whole figures of each measurement, with their noise."""
-        table = read_parquet(self.path / PART)
+        table = read_parquet(self.path / PART, [FIGURE])
         cells = self.manifest.public_cells
         found: Ints = numpy_array(table.column(FIGURE))
         if len(found) != sum(cells):
@@ -286,6 +288,7 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
         share[starts[i + 1] : starts[i + 2]].reshape(number, size) for i, size in enumerate(sizes)
     )
     mixture = ProductMixture(manifest.model.rows, weights, parts)
+    check_shares(mixture)
     return Model(mixture, law_of(manifest))
 
 
@@ -293,6 +296,8 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
 # checking: every figure is there, and the promise follows from the noise
 
 
+AT_ONCE = 2**18
+"""Rows of a file that are looked at together."""
 CLOSE = 1e-6
 """By which numbers that are computed again may differ: another machine's functions."""
 
@@ -303,11 +308,28 @@ def check_figures(release: MarginalRelease) -> None:
     paths = [file.path for file in manifest.files if file.rows is not None]
     if paths != [PART, MODEL_FILE]:
         raise ReleaseError(f"the release does not have {PART} and {MODEL_FILE}, and no other data")
-    cells = manifest.public_cells
-    table = read_parquet(release.path / PART, [MEASUREMENT, CELL])
-    for name, wanted in zip((MEASUREMENT, CELL), listed_cells(cells), strict=True):
-        if not np.array_equal(numpy_array(table.column(name)), wanted):
+    starts = np.cumsum([0, *manifest.public_cells])
+    for place, (number, cell) in in_batches(
+        release.path / PART, [MEASUREMENT, CELL], manifest.rows
+    ):
+        wanted = np.searchsorted(starts, place, side="right") - 1
+        if not (np.array_equal(number, wanted) and np.array_equal(cell, place - starts[wanted])):
             raise ReleaseError(f"{PART} does not list its cells in order")
+
+
+def in_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[tuple[Ints, list[Ints]]]:
+    """The places of some rows of a file, and some columns of them: a small file may have many."""
+    name, start = f"{path.parent.name}/{path.name}", 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(AT_ONCE, columns=list(columns)):
+                found = [numpy_array(batch.column(column)) for column in columns]
+                yield np.arange(start, start + batch.num_rows), found
+                start += batch.num_rows
+    except (OSError, pa.ArrowException, MemoryError) as error:
+        raise ReleaseError(f"{name} cannot be read: {error}", hint="try `voile verify`") from None
+    if start != rows:
+        raise ReleaseError(f"{name} has {start:,} rows, not {rows:,}")
 
 
 def check_promise(manifest: MarginalManifest) -> None:
@@ -335,17 +357,40 @@ def agree(stated: float | None, found: float | None) -> bool:
 
 
 def check_model(release: MarginalRelease) -> None:
-    """The model is a mixture of products: every share is one, and they add up to 1."""
-    table = read_parquet(release.path / MODEL_FILE, [PRODUCT, COLUMN, VALUE])
-    if table.num_rows != model_cells(release.manifest):
+    """Every share of the model stands there once, in order; that they add up, reading it sees."""
+    stated = next(file.rows for file in release.manifest.files if file.path == MODEL_FILE)
+    if stated != (cells := model_cells(release.manifest)):
         raise ReleaseError(f"{MODEL_FILE} does not have a share for every value")
-    wanted = listed_places(release.manifest.model.products, release.schema.sizes)
-    for name, column in zip((PRODUCT, COLUMN, VALUE), wanted, strict=True):
-        if not np.array_equal(numpy_array(table.column(name)), column):
+    sizes = np.array([1, *release.schema.sizes])
+    starts = np.cumsum([0, *(release.manifest.model.products * sizes)])
+    path = release.path / MODEL_FILE
+    for place, found in in_batches(path, [PRODUCT, COLUMN, VALUE], cells):
+        part = np.searchsorted(starts, place, side="right") - 1
+        product, value = np.divmod(place - starts[part], sizes[part])
+        if not all(map(np.array_equal, found, (product, part - 1, value))):
             raise ReleaseError(f"{MODEL_FILE} does not list its shares in order")
-    mixture = release.model.mixture  # with the law of its errors
+    check_rows_of_model(release)
+
+
+def check_rows_of_model(release: MarginalRelease) -> None:
+    """The model counts as many rows as the tables do, or as their noise hides."""
+    model, law = release.manifest.model, release.model.law
+    variance = release.noisy.plan.variances.get((), 0.0)
+    total = float(release.noisy.residuals.get((), np.array(1.0)))
+    wanted = max(math.sqrt(variance), total)
+    for what, stated, found in (
+        ("model.rows", model.rows, wanted),
+        ("model.law.rows", law.rows, wanted),
+        ("model.law.rows_variance", law.rows_variance, variance),
+    ):
+        if not agree(stated, found):
+            raise ReleaseError(f"manifest.json: {what} is {stated!r}, and the tables say {found!r}")
+
+
+def check_shares(mixture: ProductMixture) -> None:
+    """Refuse shares that are none, or do not add up to 1."""
     for shares in (mixture.weights[None, :], *mixture.parts):
-        sound = np.isfinite(shares).all() and (shares >= 0).all()
+        sound = np.isfinite(shares).all() and (shares >= 0).all() and (shares <= 1 + CLOSE).all()
         if not sound or not np.allclose(shares.sum(axis=1), 1, rtol=0, atol=CLOSE):
             raise ReleaseError(f"{MODEL_FILE} has shares that do not add up to 1")
 

@@ -46,7 +46,7 @@ def synthetic_rows(release: MarginalRelease, count: int | None = None) -> Any:
 def checked_count(release: MarginalRelease, count: int | None) -> int:
     """How many rows to draw."""
     if count is None:
-        return max(0, round(release.manifest.model.rows))
+        count = max(0, round(release.manifest.model.rows))
     if not 0 <= count <= MOST_ROWS:
         raise UsageError(f"{count:,} rows cannot be drawn", hint=f"ask for at most {MOST_ROWS:,}")
     return count
