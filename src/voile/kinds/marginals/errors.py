@@ -170,11 +170,20 @@ class ErrorLaw:
     far: float = FAR
     """How many standard deviations apart model and unbiased answer are where the model is wrong."""
 
-    def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
-        """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
+    def model(
+        self, counts: Floats, variances: Floats, *, single: bool = False
+    ) -> tuple[Floats, Floats]:
+        """(e, c) of questions within measured tables; `variances` are the unbiased estimates'.
+
+        `single`: of one column. Nothing but its own noisy table tells a model whether a value is
+        rare or missing; where that fell below 0 the model has 0, and knows no more than the table.
+        """
         x = sided(counts, self.rows)
         e = np.maximum(rising(x, variances, self.unit) @ np.array(self.error), whole(x))
         e = e + self._unlearnt(x, variances)
+        if single:
+            deviations = np.sqrt(np.maximum(variances, LEAST))
+            e = np.maximum(e, variances * deviations / (deviations + x))
         c = np.asarray(saturating(x, variances, self.unit) @ np.array(self.shared))
         total = of_total(counts, self.rows, self.rows_variance)
         return e + total, np.minimum(np.minimum(c, e) + total, variances)
@@ -204,9 +213,11 @@ class ErrorLaw:
         hidden = self._hidden * usual
         return np.asarray(own + hidden + of_total(counts, self.rows, self.rows_variance))
 
-    def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    def weighed(
+        self, unbiased: Floats, counts: Floats, variances: Floats, *, single: bool = False
+    ) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
-        e, c = self.model(counts, variances)
+        e, c = self.model(counts, variances, single=single)
         apart = e + variances - 2 * c
         e = e + np.maximum((unbiased - counts) ** 2 - self.far**2 * apart, 0)
         apart = np.maximum(e + variances - 2 * c, LEAST)
@@ -312,7 +323,12 @@ def left_out(
 def learnt(
     seen: Examined, rows: float, unit: float, least: tuple[float, ...] = ()
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The coefficients of e, none of them below `least`, and of c."""
+    """The coefficients of e, none of them below `least`, and of c.
+
+    What is shrunk as well as can be has e = c, and a model that is shrunk more has e > c. So e is
+    not taken to be less than c, nor than 2c − e = v − E (y − m)², which owes nothing to the draw of
+    z: an unlucky one makes c too small, and e by twice that.
+    """
     from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
 
     if not seen.counts.size:
@@ -337,6 +353,10 @@ def learnt(
         error = begun + nnls(bends * weight[:, None], (e - bends @ begun) * weight)[0]
     weight = np.sqrt(count) / np.maximum(noise + bends @ error, LEAST)
     shared = nnls(shares * weight[:, None], c * weight)[0]
+    if shared.any():
+        fewest = nnls(bends * weight[:, None], (2 * c - e) * weight)[0]
+        wanted = np.maximum(np.maximum(bends @ error, bends @ fewest), shares @ shared)
+        error = nnls(bends * weight[:, None], wanted * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
 
 
