@@ -31,6 +31,7 @@ from voile.kinds.marginals.errors import (
     examined,
     interval,
     learnt,
+    nonnegative,
     thinned,
 )
 from voile.kinds.marginals.mixture import fit
@@ -235,3 +236,17 @@ def test_an_unlucky_draw_does_not_make_a_model_certain() -> None:
     found, _ = law.model(counts[200:], variances[200:])
     assert (found >= 0.2 * variances[200:]).all()
     assert (found <= 0.45 * variances[200:]).all()
+
+
+def test_coefficients_are_found_where_the_usual_way_goes_in_circles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No release fails for it."""
+
+    def circling(*_: object) -> None:
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("scipy.optimize.nnls", circling)
+    basis = np.random.default_rng(1).random((30, 3))
+    found = nonnegative(basis, basis @ np.array([1.0, 0.0, 2.0]), np.ones(30))
+    assert found == pytest.approx([1.0, 0.0, 2.0], abs=1e-3)

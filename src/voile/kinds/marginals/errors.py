@@ -329,8 +329,6 @@ def learnt(
     not taken to be less than c, nor than 2c − e = v − E (y − m)², which owes nothing to the draw of
     z: an unlucky one makes c too small, and e by twice that.
     """
-    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
-
     if not seen.counts.size:
         return (0.0,) * NUMBER, (0.0,) * (2 * len(TURNS))
     x = sided(seen.counts, rows)
@@ -350,14 +348,25 @@ def learnt(
     error = begun
     for _ in range(4):
         weight = np.sqrt(count) / np.maximum(noise + 2 * (bends @ error), LEAST)
-        error = begun + nnls(bends * weight[:, None], (e - bends @ begun) * weight)[0]
+        error = begun + nonnegative(bends, e - bends @ begun, weight)
     weight = np.sqrt(count) / np.maximum(noise + bends @ error, LEAST)
-    shared = nnls(shares * weight[:, None], c * weight)[0]
+    shared = nonnegative(shares, c, weight)
     if shared.any():
-        fewest = nnls(bends * weight[:, None], (2 * c - e) * weight)[0]
+        fewest = nonnegative(bends, 2 * c - e, weight)
         wanted = np.maximum(np.maximum(bends @ error, bends @ fewest), shares @ shared)
-        error = nnls(bends * weight[:, None], wanted * weight)[0]
+        error = nonnegative(bends, wanted, weight)
     return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def nonnegative(basis: Floats, target: Floats, weight: Floats) -> Floats:
+    """The coefficients, none below 0, that bring a basis nearest to a target."""
+    from scipy.optimize import lsq_linear, nnls  # noqa: PLC0415  (slow to import)
+
+    matrix, wanted = basis * weight[:, None], target * weight
+    try:
+        return np.asarray(nnls(matrix, wanted)[0])
+    except RuntimeError:  # it goes in circles where columns are nearly alike
+        return np.maximum(lsq_linear(matrix, wanted, (0, np.inf)).x, 0.0)
 
 
 def of_total(counts: Floats, rows: float, variance: float) -> Floats:
