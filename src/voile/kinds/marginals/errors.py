@@ -366,7 +366,7 @@ def nonnegative(basis: Floats, target: Floats, weight: Floats) -> Floats:
     try:
         return np.asarray(nnls(matrix, wanted)[0])
     except RuntimeError:  # it goes in circles where columns are nearly alike
-        return np.maximum(lsq_linear(matrix, wanted, (0, np.inf)).x, 0.0)
+        return np.asarray(np.maximum(lsq_linear(matrix, wanted, (0, np.inf)).x, 0.0))
 
 
 def of_total(counts: Floats, rows: float, variance: float) -> Floats:
