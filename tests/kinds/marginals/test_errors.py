@@ -31,6 +31,7 @@ from voile.kinds.marginals.errors import (
     examined,
     interval,
     learnt,
+    nonnegative,
     thinned,
 )
 from voile.kinds.marginals.mixture import fit
@@ -223,3 +224,29 @@ def test_intervals_cover_counts_that_scatter_more_than_poisson(mean: float) -> N
     low, high = interval(np.array([mean]), np.array([counts.var()]))
     covered = ((counts >= low[0]) & (counts <= high[0])).mean()
     assert covered > 0.945
+
+
+def test_an_unlucky_draw_does_not_make_a_model_certain() -> None:
+    """E (y − m)² = 0.7·v says that e is 0.3·v or more, though c is estimated at only 0.1·v."""
+    counts, variances = np.geomspace(5, 500, 400), np.full(400, 100.0)
+    shared = 0.1 * variances
+    seen = Examined(counts, variances, variances, (0.7 - 1) * variances + 2 * shared, shared)
+    error, _ = learnt(seen, 1e6, 10.0)
+    law = replace(some_law(unit=10.0), error=error)
+    found, _ = law.model(counts[200:], variances[200:])
+    assert (found >= 0.2 * variances[200:]).all()
+    assert (found <= 0.45 * variances[200:]).all()
+
+
+def test_coefficients_are_found_where_the_usual_way_goes_in_circles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No release fails for it."""
+
+    def circling(*_: object) -> None:
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr("scipy.optimize.nnls", circling)
+    basis = np.random.default_rng(1).random((30, 3))
+    found = nonnegative(basis, basis @ np.array([1.0, 0.0, 2.0]), np.ones(30))
+    assert found == pytest.approx([1.0, 0.0, 2.0], abs=1e-3)

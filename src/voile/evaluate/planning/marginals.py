@@ -155,7 +155,7 @@ def measured_errors(
         unbiased = release.noisy.table(c).ravel()
         modelled = release.model.mixture.table(c).ravel()
         variance = np.full(unbiased.shape, release.noisy.cell_variance(c))
-        weighed, _ = release.model.law.weighed(unbiased, modelled, variance)
+        weighed, _ = release.model.law.weighed(unbiased, modelled, variance, single=len(c) == 1)
         true.append(counts)
         off_tables.append(np.abs(unbiased - counts))
         off_weighed.append(np.abs(np.maximum(weighed, 0.0) - counts))

@@ -252,25 +252,55 @@ class TotalsOfTables:
     def model_errors(self, slope: Floats) -> tuple[Floats, Floats]:
         """Of Σ slope·total of each group from the model: error², and covariance with the noise.
 
-        A row counts at most `most`; in these units the sum is a count, which has a law.
+        What adds and what subtracts, P and M, are counts that have a law, and so is P + M; by
+        e(P − M) = 2·e(P) + 2·e(M) − e(P + M) they tell of the difference. It is not taken to err
+        less than the sum: few rows outside P + M make that easy, and not P − M.
         """
         assert self.counted is not None and self.law is not None  # noqa: S101
         cells = self.cells
-        weight = np.abs(np.einsum("ct,tc->c", slope[cells.group], cells.payoffs))
-        most = np.zeros(cells.groups)
-        np.maximum.at(most, cells.group, weight)
-        unit = np.where(most > 0, most, 1.0)
-        count = np.bincount(cells.group, weight * self.counted, cells.groups) / unit
-        if self.unbiased is None:
-            error = self.law.beyond(count, len(self.read.columns))
-            return unit**2 * error * (most > 0), np.zeros(cells.groups)
-        error, shared = self.law.model(count, self.noise(slope) / unit**2)
-        error, shared = (unit**2 * part * (most > 0) for part in (error, shared))
+        weight = np.einsum("ct,tc->c", slope[cells.group], cells.payoffs)
+        noise = None if self.unbiased is None else self.noise(slope)
+        error, shared = self._of_weights(np.abs(weight), noise)
+        parts = [np.maximum(weight, 0.0), np.maximum(-weight, 0.0)]
+        squares = [np.bincount(cells.group, part**2, cells.groups) for part in parts]
+        mixed = (squares[0] > 0) & (squares[1] > 0)
+        if mixed.any():
+            whole = np.maximum(squares[0] + squares[1], np.finfo(np.float64).tiny)
+            both = [
+                self._of_weights(part, None if noise is None else noise * square / whole)
+                for part, square in zip(parts, squares, strict=True)
+            ]
+            apart, common = (2 * (both[0][i] + both[1][i]) for i in range(2))
+            error = np.where(mixed, np.maximum(error, apart - error), error)
+            shared = np.where(mixed, np.maximum(shared, common - shared), shared)
+        if self.unbiased is None or noise is None:
+            return error, shared
+        shared = np.minimum(shared, np.minimum(error, noise))
         modelled = self.modelled
         assert modelled is not None  # noqa: S101  (it counted)
-        apart = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
-        usual = self.noise(slope) + error - 2 * shared
-        return error + np.maximum(apart**2 - self.law.far**2 * usual, 0.0), shared
+        off = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
+        usual = noise + error - 2 * shared
+        return error + np.maximum(off**2 - self.law.far**2 * usual, 0.0), shared
+
+    def _of_weights(self, weight: Floats, noise: Floats | None) -> tuple[Floats, Floats]:
+        """The same of sums in which every combination counts so much, never below 0.
+
+        A row counts at most `most`; in these units the sum is a count, which has a law.
+        """
+        assert self.counted is not None and self.law is not None  # noqa: S101
+        group, groups = self.cells.group, self.cells.groups
+        most = np.zeros(groups)
+        np.maximum.at(most, group, weight)
+        unit = np.where(most > 0, most, 1.0)
+        count = np.bincount(group, weight * self.counted, groups) / unit
+        if noise is None:
+            error = self.law.beyond(count, len(self.read.columns))
+            shared = np.zeros(groups)
+        else:
+            single = len(self.read.columns) == 1
+            error, shared = self.law.model(count, noise / unit**2, single=single)
+        scale = unit**2 * (most > 0)
+        return scale * error, scale * shared
 
 
 def totals_of(
@@ -367,6 +397,7 @@ class MarginalEstimator(Formulas):
 
         def ends(confidence: float) -> tuple[Floats, Floats]:
             low, high = count_ends(counts, squares, confidence)
+            low, high = (np.where(squares > 0, end, counts) for end in (low, high))
             if self.rows is not None:
                 high = np.minimum(high, float(self.rows))
             both = factor * np.minimum(low, high) + constant, factor * high + constant

@@ -170,11 +170,20 @@ class ErrorLaw:
     far: float = FAR
     """How many standard deviations apart model and unbiased answer are where the model is wrong."""
 
-    def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
-        """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
+    def model(
+        self, counts: Floats, variances: Floats, *, single: bool = False
+    ) -> tuple[Floats, Floats]:
+        """(e, c) of questions within measured tables; `variances` are the unbiased estimates'.
+
+        `single`: of one column. Nothing but its own noisy table tells a model whether a value is
+        rare or missing; where that fell below 0 the model has 0, and knows no more than the table.
+        """
         x = sided(counts, self.rows)
         e = np.maximum(rising(x, variances, self.unit) @ np.array(self.error), whole(x))
         e = e + self._unlearnt(x, variances)
+        if single:
+            deviations = np.sqrt(np.maximum(variances, LEAST))
+            e = np.maximum(e, variances * deviations / (deviations + x))
         c = np.asarray(saturating(x, variances, self.unit) @ np.array(self.shared))
         total = of_total(counts, self.rows, self.rows_variance)
         return e + total, np.minimum(np.minimum(c, e) + total, variances)
@@ -204,9 +213,11 @@ class ErrorLaw:
         hidden = self._hidden * usual
         return np.asarray(own + hidden + of_total(counts, self.rows, self.rows_variance))
 
-    def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
+    def weighed(
+        self, unbiased: Floats, counts: Floats, variances: Floats, *, single: bool = False
+    ) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
-        e, c = self.model(counts, variances)
+        e, c = self.model(counts, variances, single=single)
         apart = e + variances - 2 * c
         e = e + np.maximum((unbiased - counts) ** 2 - self.far**2 * apart, 0)
         apart = np.maximum(e + variances - 2 * c, LEAST)
@@ -312,9 +323,12 @@ def left_out(
 def learnt(
     seen: Examined, rows: float, unit: float, least: tuple[float, ...] = ()
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The coefficients of e, none of them below `least`, and of c."""
-    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+    """The coefficients of e, none of them below `least`, and of c.
 
+    What is shrunk as well as can be has e = c, and a model that is shrunk more has e > c. So e is
+    not taken to be less than c, nor than 2c − e = v − E (y − m)², which owes nothing to the draw of
+    z: an unlucky one makes c too small, and e by twice that.
+    """
     if not seen.counts.size:
         return (0.0,) * NUMBER, (0.0,) * (2 * len(TURNS))
     x = sided(seen.counts, rows)
@@ -334,10 +348,25 @@ def learnt(
     error = begun
     for _ in range(4):
         weight = np.sqrt(count) / np.maximum(noise + 2 * (bends @ error), LEAST)
-        error = begun + nnls(bends * weight[:, None], (e - bends @ begun) * weight)[0]
+        error = begun + nonnegative(bends, e - bends @ begun, weight)
     weight = np.sqrt(count) / np.maximum(noise + bends @ error, LEAST)
-    shared = nnls(shares * weight[:, None], c * weight)[0]
+    shared = nonnegative(shares, c, weight)
+    if shared.any():
+        fewest = nonnegative(bends, 2 * c - e, weight)
+        wanted = np.maximum(np.maximum(bends @ error, bends @ fewest), shares @ shared)
+        error = nonnegative(bends, wanted, weight)
     return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def nonnegative(basis: Floats, target: Floats, weight: Floats) -> Floats:
+    """The coefficients, none below 0, that bring a basis nearest to a target."""
+    from scipy.optimize import lsq_linear, nnls  # noqa: PLC0415  (slow to import)
+
+    matrix, wanted = basis * weight[:, None], target * weight
+    try:
+        return np.asarray(nnls(matrix, wanted)[0])
+    except RuntimeError:  # it goes in circles where columns are nearly alike
+        return np.asarray(np.maximum(lsq_linear(matrix, wanted, (0, np.inf)).x, 0.0))
 
 
 def of_total(counts: Floats, rows: float, variance: float) -> Floats:

@@ -58,7 +58,8 @@ def of_size(
     weighed = None
     if law is not None:
         count = np.array([MATTERS * rows])
-        weighed = float(law.weighed(count, count, np.array([noise**2]))[1][0] ** 0.5)
+        square = law.weighed(count, count, np.array([noise**2]), single=columns == 1)[1]
+        weighed = float(square[0] ** 0.5)
     return ExpectedNoise(columns, noise, noise / (MATTERS * rows), weighed)
 
 
