@@ -123,17 +123,17 @@ class Bench:
         options = {**case.options, **(QUICK if self.quick else {})}
         made = run("marginals_work:published", **given, **options)
         ours = run("marginals_work:compared", **given, sample=20 if self.quick else 200)
-        yield from mean_errors(case, ours, self.peer_errors(case, place))
+        yield from mean_errors(case, ours, self.peer_errors(case, place, **table))
         yield from coverage(case, ours)
         yield from spent(case, made)
         if number == 0 and not self.quick:
             yield self.question(place)
 
-    def peer_errors(self, case: Case, release: str) -> dict[str, dict[str, Any]]:
+    def peer_errors(self, case: Case, release: str, **names: Any) -> dict[str, dict[str, Any]]:
         """Errors of the rows of each peer for the same table and promise."""
         found: dict[str, dict[str, Any]] = {}
         if not case.pure and not self.quick:
-            truth, sizes = self.exported(case.table, release)
+            truth, sizes = self.exported(case.table, release, **names)
             for name in PEERS:
                 if made := self.peer_rows(name, truth, sizes, case.epsilon):
                     rows, outcome = made
@@ -144,12 +144,10 @@ class Bench:
             found[f"{name} ({BEFORE})"] = {"every": every, "large": large}
         return found
 
-    def exported(self, table: str, release: str) -> tuple[str, list[int]]:
+    def exported(self, table: str, release: str, **names: Any) -> tuple[str, list[int]]:
         """The true rows in codes, for the peers."""
-        to = f"{release}-truth.npy"
-        done = run(
-            "marginals_work:export", table=table, to=to, schema_of=f"{release}/seed{self.seeds[0]}"
-        )
+        to, schema = f"{release}-truth.npy", f"{release}/seed{self.seeds[0]}"
+        done = run("marginals_work:export", table=table, to=to, schema_of=schema, **names)
         return to, done.value["sizes"]
 
     def peer_rows(

@@ -62,10 +62,12 @@ def codes_of(rows: Any, schema: Schema) -> Ints:
     return np.asarray(found[(found != OUTSIDE).all(axis=1)])
 
 
-def export(*, table: str, to: str, schema_of: str) -> dict[str, Any]:
+def export(
+    *, table: str, to: str, schema_of: str, names: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Rows in the codes of a release, for the peers."""
     schema = voile.open(schema_of).schema
-    found = coded_rows(table_of(table), schema)
+    found = coded_rows(table_of(table, names), schema)
     np.save(to, found)
     return {"rows": len(found), "sizes": list(schema.sizes), "names": list(schema.names)}
 
