@@ -33,6 +33,9 @@ from voile.kinds.classes.recoding_file import Recoding
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.counts.options import CountKeywords, CountOptions
 from voile.kinds.counts.release import ConjunctRelease
+from voile.kinds.marginals.options import MarginalKeywords, MarginalOptions
+from voile.kinds.marginals.publishing import measure_table
+from voile.kinds.marginals.release import MarginalRelease
 from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions, SpecKeywords
 from voile.kinds.perturbed.publishing import perturb_table
 from voile.kinds.perturbed.release import LocalRelease
@@ -61,6 +64,7 @@ LAZY = {
     "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
     "Form": Form, "KeySource": KeySource, "Method": Method, "Progress": Progress,
     "Generalized": GeneralizedTable, "GeneralizeKeywords": GeneralizeKeywords,
+    "MarginalKeywords": MarginalKeywords, "MarginalRelease": MarginalRelease,
     "LocalRelease": LocalRelease, "Mapping": Mapping, "PerturbKeywords": PerturbKeywords,
     "Recoding": Recoding, "RegisterChoice": Any,
     "Sequence": Sequence, "ViewKeywords": ViewKeywords, "ViewRelease": ViewRelease,
@@ -94,10 +98,15 @@ def fields(model: type[Options]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "model"),
     [
-        *zip(get_overloads(publish), (ViewOptions, ClassOptions, CountOptions), strict=True),
+        *zip(
+            get_overloads(publish),
+            (ViewOptions, ClassOptions, CountOptions, MarginalOptions),
+            strict=True,
+        ),
         (generalize, ClassOptions),
         (perturb, PerturbOptions),
         (publish_table, ViewOptions),
+        (measure_table, MarginalOptions),
         (perturb_table, PerturbOptions),
         (losses, LossOptions),
         (find_frontier, FrontierOptions),

@@ -99,7 +99,7 @@ def spelled(name: str, *value: Any, flag: str = "") -> str:
     if not _SHELLS:
         return f"{name}={value[0]!r}" if value else f"{name}="
     flag = flag or f"--{name.replace('_', '-')}"
-    if value == (False,):  # a flag that turns something off says it alone
+    if value and value[0] is False:  # a flag that turns something off says it alone
         return f"--no-{flag.removeprefix('--')}"
     return " ".join([flag, *map(_as_words, value)]).rstrip()
 

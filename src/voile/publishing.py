@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from voile.kinds.classes.release import ClassRelease
     from voile.kinds.counts.options import CountKeywords
     from voile.kinds.counts.release import ConjunctRelease
+    from voile.kinds.marginals.options import MarginalKeywords
+    from voile.kinds.marginals.release import MarginalRelease
     from voile.kinds.perturbed.options import PerturbKeywords
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.perturbed.release import LocalRelease
@@ -104,6 +106,18 @@ def publish(
     register: RegisterChoice = None,
     **options: Unpack[CountKeywords],
 ) -> ConjunctRelease: ...
+@overload
+def publish(
+    table: Any,
+    method: Literal["marginals"],
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
+    **options: Unpack[MarginalKeywords],
+) -> MarginalRelease: ...
 def publish(
     table: Any,
     method: str = "alphabeta",
@@ -121,6 +135,8 @@ def publish(
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method
     conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
+    Method marginals publishes noisy tables of every few columns with a model: epsilon and delta,
+    or rho, or pure; order or tables or workload; unit.
     Installed packages may bring other methods, with options of their own.
 
     What is put in a place by name is written into the steward's register before it is there:

@@ -12,18 +12,20 @@ from voile.kinds.verification import verify
 if TYPE_CHECKING:
     from voile.kinds.classes.release import ClassRelease
     from voile.kinds.counts.release import ConjunctRelease
+    from voile.kinds.marginals.release import MarginalRelease
     from voile.kinds.perturbed.release import LocalRelease
     from voile.kinds.views.release import ViewRelease
 
 __all__ = [
-    "ClassRelease", "ConjunctRelease", "LocalRelease", "Release", "SignedRelease", "ViewRelease",
-    "sign", "verify",
+    "ClassRelease", "ConjunctRelease", "LocalRelease", "MarginalRelease", "Release",
+    "SignedRelease", "ViewRelease", "sign", "verify",
 ]  # fmt: skip
 
 _HOMES = {
     "ClassRelease": "classes",
     "ConjunctRelease": "counts",
     "LocalRelease": "perturbed",
+    "MarginalRelease": "marginals",
     "ViewRelease": "views",
 }
 

@@ -29,8 +29,9 @@ commands.add_typer(attacks, name="attack")
 def attack(
     release: ReleaseArg,
     targets: Annotated[
-        Path, typer.Option(help="Who is looked for: a CSV with attributes; unknown ones are empty.")
-    ],
+        Path | None,
+        typer.Option(help="Who is looked for: a CSV with attributes; unknown ones are empty."),
+    ] = None,
     prior: Annotated[
         str, typer.Option(help="uniform, promise, product, tree, a number, or a CSV of priors.")
     ] = "uniform",
@@ -69,10 +70,22 @@ def attack(
     from voile.evaluate.attack.page import page
     from voile.evaluate.attack.priors import is_release
     from voile.files import write_whole
+    from voile.kinds.release import Release
     from voile.kinds.views.release import ViewRelease
-    from voile.terminal.evaluation import attack_view
+    from voile.terminal.evaluation import attack_view, belief_view
 
+    any_kind = Release.open(release)
+    if (limits := any_kind.belief_bounds()) is not None:
+        if targets is not None:
+            raise UsageError(
+                f"{any_kind.name!r} is {any_kind.kind}: what is said holds for everybody",
+                hint="leave out --targets",
+            )
+        show(limits.to_dict() if as_json else None, lambda: belief_view(limits))
+        return
     opened = ViewRelease.open(release)
+    if targets is None:
+        raise UsageError("nobody is named", hint="--targets FILE.csv says who is looked for")
     if output:
         if output.suffix.lower() != ".html":
             raise UsageError(f"{str(output)!r} is no page", hint="name it .html")

@@ -10,11 +10,17 @@ import typer
 from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands
 from voile.cli.flags import Given, is_typed, with_flags
 from voile.errors import UsageError, spelled
+from voile.kinds.marginals.options import MarginalOptions
 from voile.kinds.options import DomainOptions
 from voile.kinds.views.options import ViewOptions
 from voile.options.planning import LocalPlanOptions
 from voile.terminal import say, say_notes, show
-from voile.terminal.planning import boundary_view, show_local_plan, show_plan
+from voile.terminal.planning import (
+    boundary_view,
+    show_local_plan,
+    show_marginal_plan,
+    show_plan,
+)
 
 PictureOpt = Annotated[
     Path | None,
@@ -35,6 +41,13 @@ LOCAL = "Local perturbation"
 VIEW = ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio",
         *DomainOptions.keywords(), "rows", "distinct")  # fmt: skip
 """Options of views that a plan knows of."""
+NOISY = "Noisy marginals"
+MARGINAL = tuple(
+    name for name in MarginalOptions.keywords() if name not in ("method", "name", "simulate_seed")
+)
+"""Options of noisy marginals that a plan knows of."""
+FORESEEN = {"table", "on", "max_error", "null_text", "as_json", "method", *MARGINAL}
+"""Parameters that mean something with --method marginals."""
 BOTH = {"table", "rows", "null_text", "output", "overwrite", "as_json", "local",
         *DomainOptions.keywords(), *LocalPlanOptions.keywords()}  # fmt: skip
 """Parameters that mean something with --local."""
@@ -44,9 +57,10 @@ BOTH = {"table", "rows", "null_text", "output", "overwrite", "as_json", "local",
 @with_flags(
     ViewOptions,
     LocalPlanOptions,
-    only=(*VIEW, *LocalPlanOptions.keywords()),
+    MarginalOptions,
+    only=(*VIEW, *LocalPlanOptions.keywords(), *MARGINAL),
     helps={"retention": "Chance that a record is kept (the best one)."},
-    panels={LocalPlanOptions: LOCAL},
+    panels={LocalPlanOptions: LOCAL, MarginalOptions: NOISY},
     after={
         "on": "max_view_ratio",
         "max_error": "on",
@@ -83,6 +97,9 @@ def plan(
         bool,
         typer.Option("--local", help="Plan rows perturbed at the client.", rich_help_panel=LOCAL),
     ] = False,
+    method: Annotated[
+        str, typer.Option(help="alphabeta (a noisy view), or marginals.")
+    ] = "alphabeta",
     as_json: JsonOpt = False,
 ) -> None:
     """Foresee a release before publishing: parameters, size, errors, or what an error allows."""
@@ -90,10 +107,21 @@ def plan(
     from voile.evaluate.planning import plot
     from voile.evaluate.planning.foresight import plan_table
 
-    check_mode(context, local=local)
+    check_mode(context, local=local, method=method)
     if output:
         drawing.check_picture(output, overwrite=overwrite)
     texts = tuple(null_text or ())
+    if method == "marginals":
+        from voile.evaluate.planning.marginals import plan_marginals
+
+        foreseen = plan_marginals(
+            table, source=table or "", on=on or (), max_error=max_error, null_text=texts,
+            **given.values,
+        )  # fmt: skip
+        if not as_json:
+            say_notes(foreseen.notes)
+        show_marginal_plan(foreseen, as_json=as_json)
+        return
     if local:
         asked = {**given.values, "rows": how_many(rows), "null_text": texts}
         plan_rows_at_clients(table, output, asked, overwrite=overwrite, as_json=as_json)
@@ -109,11 +137,27 @@ def plan(
     show_plan(found, as_json=as_json)
 
 
-def check_mode(context: typer.Context, *, local: bool) -> None:
+def check_mode(context: typer.Context, *, local: bool, method: str) -> None:
     """Refuse options that say nothing in this mode, rather than ignore them."""
+    if method not in ("alphabeta", "marginals"):
+        raise UsageError(
+            f"{spelled('method', method)} is not planned", hint="use alphabeta or marginals"
+        )
     for name in context.params:
         if not is_typed(context, name):
             continue
+        if method == "marginals":
+            if name not in FORESEEN:
+                raise UsageError(
+                    f"{spelled(name)} means nothing with {spelled('method', method)}",
+                    hint="leave it out",
+                )
+            continue
+        if name in MARGINAL and name not in (*VIEW, *LocalPlanOptions.keywords()):
+            raise UsageError(
+                f"{spelled(name)} is about noisy marginals",
+                hint=f"add {spelled('method', 'marginals')}",
+            )
         if local and name not in BOTH:
             raise UsageError(
                 f"{spelled(name)} means nothing with --local: no record is hidden among others",

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
+    from voile.kinds.beliefs import BeliefBounds
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
     from voile.kinds.registration import Registration
     from voile.privacy.guarantees.statements import Statement
@@ -239,6 +240,13 @@ class Release(ABC):
         """A model of the table, fitted to this release alone, where `refines` says so."""
         del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
+
+    def belief_bounds(self) -> BeliefBounds | None:
+        """What anyone can come to believe of one row, where that is all that can be said.
+
+        None: beliefs of a certain attacker are computed, or nothing is.
+        """
+        return None
 
     # ------------------------------------------------------------------ measuring it
 

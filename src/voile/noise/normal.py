@@ -171,7 +171,7 @@ def _within(b: Decimal, digits: int) -> Decimal:
 @lru_cache(maxsize=16)
 def _pi(digits: int) -> Decimal:
     """By Machin's formula, in whole numbers with ten digits to spare."""
-    one = 10 ** (digits + 10)
+    one: int = 10 ** (digits + 10)
     return Decimal(16 * _arctan(5, one) - 4 * _arctan(239, one)) / one
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from voile.evaluate.frontier.result import Frontier
     from voile.evaluate.losses.measured import Losses
     from voile.evaluate.risk import Risk
+    from voile.kinds.beliefs import BeliefBounds
 
 
 def loss_view(losses: Losses) -> Any:
@@ -251,6 +252,24 @@ class points_bar:  # noqa: N801  (used as a function)
 
 
 # ---------------------------------------------------- what people see of an attack and of an audit
+
+
+def belief_view(found: BeliefBounds) -> Any:
+    """What anyone can come to believe, by what they believed before."""
+    from rich.console import Group
+
+    posterior = {(one.prior, one.eta): one.posterior for one in found.bounds}
+    headings = ["before", *(f"but for {eta:g}" if eta else "always" for eta in found.chances)]
+    rows = [
+        [f"{prior:g}", *(f"{posterior[prior, eta]:.4g}" for eta in found.chances)]
+        for prior in found.priors
+    ]
+    return Group(
+        f"What anyone who knows every other row can come to believe of one row ({found.unit}), "
+        "at most:",
+        whole_numbers(headings, rows, numeric=set(range(len(headings)))),
+        found.about,
+    )
 
 
 def attack_view(attack: Attack, show: int) -> Any:

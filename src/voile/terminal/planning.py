@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from voile.evaluate.planning.foresight import CurvePoint, Foresight
     from voile.evaluate.planning.local import Beliefs, ConjunctionError, LocalPlan
     from voile.evaluate.planning.local_measure import MeasuredSet, TableMeasures
+    from voile.evaluate.planning.marginals import MarginalForesight
     from voile.evaluate.planning.strongest import PromiseCandidate, StrongestPromises
 
 SHOWN = 7
@@ -35,6 +36,54 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
     candidates = [best.smallest_posterior, best.largest_prior] if best else []
     offered = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
     show_lines([found.command(options) for options in offered])
+
+
+def show_marginal_plan(found: MarginalForesight, *, as_json: bool) -> None:
+    """A plan of noisy marginals, and the lines that publish it."""
+    show(found.to_dict() if as_json else None, lambda: marginal_plan_view(found))
+    if not as_json:
+        show_lines([found.command, *([found.needed.command] if found.needed else [])])
+
+
+def marginal_plan_view(found: MarginalForesight) -> Any:
+    """The promise, the noise of the tables, and what one release from a fixed seed was off by."""
+    from rich.console import Group
+
+    from voile.schema.schema import large
+
+    delta = f" and δ = {found.delta:g}" if found.delta else ""
+    facts = [
+        ["table", f"{found.rows:,} rows, {large(int(found.domain_size))} possible tuples"],
+        ["promise", f"ε = {found.epsilon:.4g}{delta} ({found.unit}); ρ = {found.rho:.4g}"],
+        ["tables", f"of up to {found.order} columns, {found.measurements:,} measurements, "
+                   f"{found.figures:,} figures"],
+    ]  # fmt: skip
+    if found.needed:
+        wanted, epsilon = found.needed.max_error, found.needed.epsilon
+        facts.append([f"for an error of {wanted:g}", f"ε = {number(epsilon)} is enough"])
+    parts: list[Any] = [
+        table_of(["", ""], facts, show_header=False),
+        whole_numbers(
+            ["columns", "standard error of a count", "of 1 % of the rows"],
+            [[str(one.columns), number(one.noise),
+              "" if one.relative is None else f"{one.relative:.1%}"] for one in found.noise],
+            numeric={0, 1, 2},
+        ),
+    ]  # fmt: skip
+    if found.errors:
+        parts.append(whole_numbers(
+            ["mean error of", "numbers", "tables alone", "with the model"],
+            [[e.of, f"{e.numbers:,}", number(e.tables), number(e.weighed)] for e in found.errors],
+            numeric={1, 2, 3},
+        ))  # fmt: skip
+    if found.questions:
+        parts.append(whole_numbers(
+            ["largest standard error of", "numbers", "tables alone", "with the model"],
+            [[f"{q.column} in {q.sql}", f"{q.numbers:,}", number(q.tables), number(q.weighed)]
+             for q in found.questions],
+            numeric={1, 2, 3},
+        ))  # fmt: skip
+    return Group(*parts)
 
 
 def plan_view(found: Foresight) -> Any:

@@ -63,6 +63,8 @@ from voile.schema import Schema
 
 MOST_VALUES = 256
 """Values of one quantile."""
+FAR = 4.0
+"""A model that is so many standard deviations from the tables is wrong there, by that much."""
 AT_ONCE = 2**15
 """Cells of which the model's products are held at once."""
 NOISE_ONLY = (
@@ -229,8 +231,11 @@ class TotalsOfTables:
     counted: Floats | None
     """What the model counts in every combination; None without a model."""
     law: ErrorLaw | None
+    rows: float
+    """As the tables have them, and the model."""
+    rows_variance: float
 
-    @property
+    @cached_property
     def modelled(self) -> Floats | None:
         """(groups, terms)"""
         return None if self.counted is None else self.cells.summed(self.counted)
@@ -255,9 +260,17 @@ class TotalsOfTables:
         count = np.bincount(cells.group, weight * self.counted, cells.groups) / unit
         if self.unbiased is None:
             error = self.law.beyond(count, len(self.read.columns))
+            error = error + (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
             return unit**2 * error * (most > 0), np.zeros(cells.groups)
         error, shared = self.law.model(count, self.noise(slope) / unit**2)
-        return unit**2 * error * (most > 0), unit**2 * shared * (most > 0)
+        # The model counts as many rows in all as the tables do, and is as wrong about them.
+        rows = (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
+        error, shared = (unit**2 * (part + rows) * (most > 0) for part in (error, shared))
+        modelled = self.modelled
+        assert modelled is not None  # noqa: S101  (it counted)
+        apart = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
+        usual = self.noise(slope) + error - 2 * shared
+        return error + np.maximum(apart**2 - FAR**2 * usual, 0.0), shared
 
 
 def totals_of(
@@ -278,10 +291,11 @@ def totals_of(
         raise QueryError(
             f"it depends on {len(read.columns)} columns at once ({names}), of which the release "
             "has no table",
-            hint=f"leave out {spelled('refine', False)}, and the model answers; or read fewer columns",
+            hint=f"leave out {spelled('refine', False)}: the model answers; or read fewer columns",
         )
     law = None if source.model is None else source.model.law
-    return TotalsOfTables(read, cells, unbiased, covariances, counted, law)
+    total = source.noisy.residuals[()], source.noisy.plan.variances[()]
+    return TotalsOfTables(read, cells, unbiased, covariances, counted, law, *map(float, total))
 
 
 # ----------------------------------------------------------------------

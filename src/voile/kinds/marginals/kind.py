@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from voile.kinds.kind import PARTS, FolderKind, Parts
+from collections.abc import Mapping
+
+from voile.kinds.kind import PARTS, FolderKind, FrontierMethod, Parts
 
 
 class Marginals(FolderKind):
@@ -20,3 +22,12 @@ class Marginals(FolderKind):
         describe="describe:describe_marginals",
         data_package="describe:marginal_package",
     )
+
+    def frontier(self) -> Mapping[str, FrontierMethod]:
+        """Noisy marginals at several ε, where they are named."""
+        return {
+            "marginals": FrontierMethod(
+                "noisy marginals", {"method": "marginals"}, ("epsilon",),
+                values={"epsilon": (0.3, 1.0, 3.0, 6.0)}, named=True,
+            )
+        }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from pydantic import Field, model_validator
 
@@ -30,7 +30,7 @@ def table_sets(flag: str, text: str) -> tuple[tuple[str, ...], ...]:
     """Sets of columns, as in 'age,sex;education,salary'."""
     found = tuple(tuple(split_names(part)) for part in text.split(";") if part.strip())
     if not found:
-        raise UsageError(f"{flag} names no columns", hint="write --tables 'age,sex;education'")
+        raise UsageError(f"{flag} names no columns", hint=f"write {flag} 'age,sex;education'")
     return found
 
 
@@ -72,12 +72,12 @@ class MarginalOptions(Options):
         Field(ge=1, le=HIGHEST_ORDER),
     ] = None  # fmt: skip
     tables: Annotated[
-        tuple[tuple[str, ...], ...] | None,
+        Sequence[Sequence[str]] | None,
         Flag("marginals: the tables to publish, as in 'age,sex;education,salary'.",
              reads=Reader(str, table_sets)),
     ] = None  # fmt: skip
     workload: Annotated[
-        Any,
+        str | Path | Sequence[str] | None,
         Flag("marginals: a file of SQL questions, one a line, that matter most.", reads=PATH),
     ] = None
     unit: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from voile import __version__
 from voile.arrays import Ints
 from voile.engines.table import Table
-from voile.errors import PromiseError, TableError, UsageError, spelled
+from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.marginals.expected import ExpectedNoise
@@ -63,6 +63,8 @@ from voile.signing import KeySource
 MOST_TABLES = 20_000
 """Sets of columns that are measured."""
 MOST_FIGURES = 2**25
+WORKLOAD_ORDER = 3
+"""Columns of a table for questions that read more of them."""
 LOOK = 0.01
 """The share of the budget that a first look at the number of rows takes, where one is needed."""
 
@@ -93,15 +95,19 @@ class MarginalPublication(PublishResult):
         return [
             (
                 f"counts of {one.columns} column{'s' if one.columns > 1 else ''}",
-                f"± {one.noise:,.3g} from the tables alone{relative(one)}",
+                in_words(one),
             )
             for one in self.release.expected()
         ]
 
 
-def relative(one: ExpectedNoise) -> str:
-    """An error beside a count that matters."""
-    return "" if one.relative is None else f", {one.relative:.1%} of a hundredth of the rows"
+def in_words(one: ExpectedNoise) -> str:
+    """What a count that matters is off by."""
+    alone = f"± {one.noise:,.3g} from the tables alone"
+    if one.relative is None or one.weighed is None:
+        return alone
+    share = one.relative * one.weighed / one.noise if one.noise else 0.0
+    return f"± {one.weighed:,.3g} where they hold 1 % of the rows ({share:.1%} of it); {alone}"
 
 
 CHOICES: Mapping[TableChoice, str] = {
@@ -146,7 +152,7 @@ class MarginalDraft(WrittenDraft):
         figures = list(noisy(prepared))
         found = prepared.plan.estimated(figures, prepared.rows_figure)
         seed = public_seed(prepared.source)
-        model = model_of(found, prepared.plan, seed=seed, progress=prepared.progress)
+        model = model_of(found, seed=seed, progress=prepared.progress)
         files = [write_figures(folder, figures), write_model(folder, model)]
         return manifest_of(prepared, self.options, model, seed).model_copy(update={"files": files})
 
@@ -203,7 +209,7 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
             "one row alone cannot be hidden among others", hint="publish a table with more rows"
         )
     source = noise_source(options)
-    terms = chosen_terms(options, schema, codes, used, source)
+    terms = chosen_terms(options, schema, codes, used, source, name)
     return MarginalInput(
         name=name, rows=rows, schema=schema, codes=codes, used=used, plan=terms.plan,
         tables=terms.tables, rows_figure=terms.rows_figure, source=source,
@@ -234,13 +240,19 @@ def chosen_terms(
     codes: Sequence[npt.NDArray[Any]],
     rows: int,
     source: WordSource,
+    name: str,
 ) -> MarginalTerms:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
     sizes = tuple(schema.sizes)
     if options.tables is not None:
-        return MarginalTerms(plan_for(options, sizes, named(options.tables, schema)), "given", None)
+        tables = named(options.tables, schema)
+        return MarginalTerms(plan_for(options, sizes, balanced(sizes, tables)), "given", None)
+    if options.workload is not None:
+        weights = workload_weights(options.workload, schema, name)
+        return MarginalTerms(plan_for(options, sizes, weights), "workload", None)
     order = min(options.order or 3, len(sizes))
-    return MarginalTerms(plan_for(options, sizes, all_tables(sizes, order)), "all", None)
+    weights = balanced(sizes, all_tables(sizes, order))
+    return MarginalTerms(plan_for(options, sizes, weights), "all", None)
 
 
 def all_tables(sizes: Sequence[int], order: int) -> list[Columns]:
@@ -271,12 +283,65 @@ def named(tables: Sequence[Sequence[str]], schema: Schema) -> list[Columns]:
     return list(dict.fromkeys(found))
 
 
+def workload_weights(workload: Any, schema: Schema, name: str) -> dict[Columns, float]:
+    """The sets of columns that questions read, by how many of them do.
+
+    `workload` is a file with a question on each line, or a sequence of questions. One that reads
+    more columns than a table has counts for all tables of the highest order within them.
+    """
+    questions = read_questions(workload)
+    found: dict[Columns, float] = {}
+    for place, sql in enumerate(questions, start=1):
+        columns = columns_read(sql, schema, name, place)
+        parts = [columns]
+        if len(columns) > WORKLOAD_ORDER:
+            parts = list(combinations(columns, WORKLOAD_ORDER))
+        for some in parts:
+            found[some] = found.get(some, 0.0) + 1 / len(parts)
+    return {some: weight * balanced(schema.sizes, [some])[some] for some, weight in found.items()}
+
+
+def read_questions(workload: Any) -> list[str]:
+    """Lines of SQL, without empty ones and comments."""
+    if isinstance(workload, str | Path):
+        try:
+            lines = Path(workload).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{spelled('workload', str(workload))} cannot be read: {error}",
+                hint="name a text file with a question on each line",
+            ) from None
+    else:
+        lines = [str(one) for one in workload]
+    found = [line.strip().rstrip(";") for line in lines]
+    found = [line for line in found if line and not line.startswith("--")]
+    if not found:
+        raise UsageError(
+            f"{spelled('workload', str(workload))} has no questions",
+            hint="write one on each line, as in: select sex, count(*) from people group by sex",
+        )
+    return found
+
+
+def columns_read(sql: str, schema: Schema, name: str, place: int) -> Columns:
+    """The columns that a question depends on."""
+    from voile.query import parse  # noqa: PLC0415  (few give a workload)
+
+    try:
+        query = parse(sql, schema, {}, name)
+    except QueryError as error:
+        raise UsageError(
+            f"{spelled('workload')}: question {place}, {sql!r}: {error}", hint=error.hint
+        ) from None
+    parts = [*query.conditions, *query.values, *query.groups]
+    return tuple(sorted({schema.names.index(n) for part in parts for n in part.attributes}))
+
+
 def plan_for(
-    options: MarginalOptions, sizes: tuple[int, ...], tables: Sequence[Columns]
+    options: MarginalOptions, sizes: tuple[int, ...], weights: Mapping[Columns, float]
 ) -> MeasurementPlan:
     """The best noise for these tables within the promise."""
-    check_size(sizes, tables)
-    weights = balanced(sizes, tables)
+    check_size(sizes, list(weights))
     if options.pure:
         epsilon = EPSILON if options.epsilon is None else options.epsilon
         return pure_plan(sizes, weights, epsilon=epsilon, unit=options.unit)
@@ -384,7 +449,10 @@ def manifest_of(
             products=len(model.mixture.weights),
             rows=model.mixture.rows,
             seed=seed,
-            law=model.law.to_numbers(),
+            law={
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in asdict(model.law).items()
+            },
         ),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,

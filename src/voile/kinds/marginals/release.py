@@ -34,15 +34,17 @@ from voile.kinds.parquet import read_parquet
 from voile.kinds.release import QueryOptions, Release
 
 if TYPE_CHECKING:
-    from voile.progress import Progress
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
+    from voile.kinds.beliefs import BeliefBounds
+    from voile.kinds.evaluation import LossEvidence, Truth
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.expected import ExpectedNoise
     from voile.kinds.marginals.modelling import Model
     from voile.kinds.marginals.residuals import NoisyMarginals
     from voile.privacy.guarantees.statements import Statement
+    from voile.progress import Progress
     from voile.query.query import Query
 
 PART = "data/part-00000.parquet"
@@ -55,6 +57,7 @@ class MarginalRelease(Release):
     instead = "`voile query` counts from it, and `voile rows` draws synthetic rows"
     refines = True
     is_refined = True
+    has_losses = True
     manifest: MarginalManifest
 
     def promised(self) -> list[Statement]:
@@ -76,7 +79,7 @@ class MarginalRelease(Release):
         """The noise of tables of one column, of two, and so on."""
         from voile.kinds.marginals.expected import expected_noise  # noqa: PLC0415
 
-        return expected_noise(self.manifest.plan, self.estimated_rows)
+        return expected_noise(self.manifest.plan, self.estimated_rows, self.model.law)
 
     # ------------------------------------------------------------------ its files
 
@@ -176,6 +179,20 @@ class MarginalRelease(Release):
         rows = self.manifest.public_rows
         return MarginalSource(view, domain, self.schema, self.noisy, model, rows)
 
+    def belief_bounds(self) -> BeliefBounds:
+        """What anyone can come to believe of one row, for several beliefs beforehand."""
+        from voile.kinds.marginals.beliefs import belief_bounds  # noqa: PLC0415
+
+        return belief_bounds(self.manifest)
+
+    # ------------------------------------------------------------------ measuring it
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        """The model, and the bound of what anyone comes to believe."""
+        from voile.kinds.marginals.losses import marginal_evidence  # noqa: PLC0415
+
+        return marginal_evidence(self, truth)
+
     # ------------------------------------------------------------------ its rows
 
     def rows(self, count: int | None = None) -> Any:
@@ -269,7 +286,8 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
         share[starts[i + 1] : starts[i + 2]].reshape(number, size) for i, size in enumerate(sizes)
     )
     mixture = Mixture(manifest.model.rows, weights, parts)
-    return Model(mixture, ErrorLaw.from_numbers(manifest.model.law))
+    law = {n: tuple(v) if isinstance(v, list) else v for n, v in manifest.model.law.items()}
+    return Model(mixture, ErrorLaw(**law))  # type: ignore[arg-type]  (checked just now)
 
 
 # ----------------------------------------------------------------------

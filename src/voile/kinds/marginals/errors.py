@@ -1,0 +1,278 @@
+"""How far a model is from the table, learnt from the noisy marginals alone.
+
+Let y be the unbiased answer to a question, v its variance, m the model's answer, and x the truth.
+  e = E (m − x)²                 the mean square error of the model
+  c = E (m − x)(y − x)           what its error shares with the noise that it was fitted to
+The best answer is m + w·(y − m), w = (e − c)/(e + v − 2c); its mean square error is
+(e·v − c²)/(e + v − 2c). Both are learnt by Stein's identity: with z of the noise's own law and m′
+the model that is fitted to y + a·z,
+  c = E z·(m′ − m)/a,   e = E (y − m)² − v + 2c.
+Both are smoothed over questions of like size.
+
+Gaussian thinning chooses between models: y + a·z and y − z/a are independent and unbiased, so
+that the second examines what was fitted to the first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import gammaincinv, ndtri
+
+from voile.arrays import Floats
+from voile.kinds.marginals.mixture import Mixture
+from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan, centred
+
+TURNS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+"""Where the law of the error bends, in standard deviations of the unbiased estimate."""
+FAR = 4.0
+"""A model that is so many standard deviations from the unbiased estimate is wrong there."""
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Two independent, unbiased versions of the same measurements."""
+
+    first: NoisyMarginals
+    second: NoisyMarginals
+    tilt: float
+    """a."""
+
+
+def thinned(noisy: NoisyMarginals, tilt: float, rng: np.random.Generator) -> Halves:
+    """y + a·z and y − z/a."""
+    variances = noisy.plan.variances
+    drawn = {
+        c: centred(math.sqrt(variances.get(c, 0.0)) * rng.standard_normal(r.shape))
+        for c, r in noisy.residuals.items()
+    }
+
+    def half(share: float) -> NoisyMarginals:
+        plan = ResidualPlan(noisy.plan.sizes, {c: v * (1 + share**2) for c, v in variances.items()})
+        return NoisyMarginals(plan, {c: r + share * drawn[c] for c, r in noisy.residuals.items()})
+
+    return Halves(half(tilt), half(-1 / tilt), tilt)
+
+
+# ----------------------------------------------------------------------
+# questions on which a law is learnt
+
+
+@dataclass(frozen=True, eq=False)
+class Selections:
+    """Questions on one table: for each column, (questions, values) of what is selected."""
+
+    columns: Columns
+    chosen: tuple[Floats, ...]
+
+    def of(self, table: Floats) -> Floats:
+        """The sum over each selection."""
+        number = len(self.chosen[0])
+        found = self.chosen[0] @ table.reshape(table.shape[0], -1)
+        for axis in range(1, table.ndim):
+            found = found.reshape(number, table.shape[axis], -1)
+            found = (self.chosen[axis][:, None, :] @ found)[:, 0, :]
+        return np.asarray(found.reshape(number))
+
+    def variances(self, plan: ResidualPlan) -> Floats:
+        """Of the unbiased estimates."""
+        sums = [chosen.sum(axis=1) for chosen in self.chosen]
+        sizes = [plan.sizes[i] for i in self.columns]
+        within = [k * (1 - k / n) for k, n in zip(sums, sizes, strict=True)]
+        spread = [(k / n) ** 2 for k, n in zip(sums, sizes, strict=True)]
+        total = np.zeros(len(sums[0]))
+        for number in range(len(self.columns) + 1):
+            for places in combinations(range(len(self.columns)), number):
+                variance = plan.variances.get(tuple(self.columns[j] for j in places), 0.0)
+                parts = [within[j] if j in places else spread[j] for j in range(len(sums))]
+                total += variance * np.prod(parts, axis=0)
+        return total
+
+
+def drawn_selections(
+    sizes: Sequence[int], columns: Columns, number: int, rng: np.random.Generator
+) -> Selections:
+    """Single values, ranges and sets of values, at random."""
+    chosen = []
+    for i in columns:
+        n = sizes[i]
+        kind = rng.integers(3, size=number)[:, None]
+        ends = np.sort(rng.integers(0, n, (number, 2)), axis=1)
+        place = np.arange(n)[None, :]
+        single = place == ends[:, :1]
+        between = (place >= ends[:, :1]) & (place <= ends[:, 1:])
+        some = (rng.random((number, n)) < rng.random((number, 1))) | single
+        chosen.append(np.where(kind == 0, single, np.where(kind == 1, between, some)) * 1.0)
+    return Selections(columns, tuple(chosen))
+
+
+# ----------------------------------------------------------------------
+# the law
+
+
+def rising(counts: Floats, deviations: Floats) -> Floats:
+    """What a mean square error is made of: linear in small counts, bending at turns; squares."""
+    x, s = np.maximum(counts, 0)[..., None], deviations[..., None]
+    bends = s * x / (1 + x / (np.array(TURNS) * s))
+    return np.concatenate([bends, s * x, x * x], axis=-1)
+
+
+def whole(counts: Floats) -> Floats:
+    """The least mean square error that a whole number has from an unbiased guess."""
+    x = np.minimum(counts, 0.5)
+    return np.asarray(np.maximum(x * (1 - x), LEAST))
+
+
+def saturating(counts: Floats, deviations: Floats) -> Floats:
+    """What a covariance is made of, as a share of the variance."""
+    x = (np.maximum(counts, 0) / deviations)[..., None]
+    return np.asarray(x / (np.array(TURNS) + x))
+
+
+@dataclass(frozen=True)
+class ErrorLaw:
+    """The mean square error of a model's answers, by their size."""
+
+    rows: float
+    scale: float
+    """A usual standard deviation of an unbiased cell, for questions that have no such estimate."""
+    error: tuple[float, ...]
+    shared: tuple[float, ...]
+    unmeasured: tuple[float, ...]
+    """The same as `error`, for tables that were not measured."""
+
+    def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
+        deviations = np.sqrt(np.maximum(variances, LEAST))
+        x = sided(counts, self.rows)
+        e = np.maximum(rising(x, deviations) @ np.array(self.error), whole(x))
+        c = variances * np.minimum(saturating(x, deviations) @ np.array(self.shared), 1.0)
+        return e, np.minimum(c, np.minimum(e, variances))
+
+    def beyond(self, counts: Floats, columns: int) -> Floats:
+        """The mean square error of the model where this many columns were not measured together."""
+        x = sided(counts, self.rows)
+        scale = np.full(x.shape, self.scale)
+        return np.maximum(rising(x, scale) @ np.array(self.unmeasured), whole(x))
+
+    def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
+        """The best answer and its mean square error, from the tables' answer and the model's."""
+        e, c = self.model(counts, variances)
+        apart = e + variances - 2 * c
+        e = e + np.maximum((unbiased - counts) ** 2 - FAR**2 * apart, 0)
+        apart = np.maximum(e + variances - 2 * c, LEAST)
+        w = (e - c) / apart
+        error = np.maximum(e * variances - c * c, 0) / apart
+        return counts + w * (unbiased - counts), error
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A mixture that was fitted to the measurements, and the same with more noise."""
+
+    mixture: Mixture
+    disturbed: NoisyMarginals
+    """y + a·z."""
+    tilt: float
+    other: Mixture
+    """As fitted to what is disturbed, from the same beginning."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """What is learnt of a model, question by question."""
+
+    counts: Floats
+    variances: Floats
+    error: Floats
+    shared: Floats
+
+
+def examined(
+    noisy: NoisyMarginals,
+    mixture: Mixture,
+    trials: Sequence[Trial],
+    tables: Iterable[Columns],
+    number: int,
+    rng: np.random.Generator,
+) -> Examined:
+    """Every cell of these tables, and so many selections of each."""
+    found: list[Floats] = []
+    for columns in tables:
+        y, m = noisy.table(columns), mixture.table(columns)
+        moved = [
+            (t.disturbed.table(columns) - y, t.other.table(columns) - t.mixture.table(columns))
+            for t in trials
+        ]
+        some = drawn_selections(noisy.plan.sizes, columns, number, rng)
+        variance = np.full(y.size, noisy.cell_variance(columns))
+        found.append(_questions(np.ravel, y, m, variance, moved, trials))
+        found.append(_questions(some.of, y, m, some.variances(noisy.plan), moved, trials))
+    y, m, v, c = np.concatenate(found, axis=1)
+    return Examined(m, v, (y - m) ** 2 - v + 2 * c, c)
+
+
+def _questions(
+    asked: Callable[[Floats], Floats],
+    y: Floats,
+    m: Floats,
+    variance: Floats,
+    moved: Sequence[tuple[Floats, Floats]],
+    trials: Sequence[Trial],
+) -> Floats:
+    shared = [
+        asked(noise) * asked(model) / t.tilt**2
+        for t, (noise, model) in zip(trials, moved, strict=True)
+    ]
+    return np.stack([asked(y), asked(m), variance, np.mean(shared, axis=0)])
+
+
+def learnt(seen: Examined, rows: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The coefficients of e and c."""
+    x = sided(seen.counts, rows)
+    deviations = np.sqrt(np.maximum(seen.variances, LEAST))
+    size = np.floor(3 * np.log2(np.maximum(x, 1e-3)))
+    spread = np.floor(2 * np.log2(deviations))
+    _, key = np.unique(np.stack([size, spread]), axis=1, return_inverse=True)
+    key = key.ravel()
+    count = np.bincount(key)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.bincount(key, values) / count)
+
+    bends = np.stack([mean(b) for b in rising(x, deviations).T], axis=1)
+    shares = saturating(x, deviations) * seen.variances[:, None]
+    shares = np.stack([mean(b) for b in shares.T], axis=1)
+    e, c, v = mean(seen.error), mean(seen.shared), mean(seen.variances)
+    error = np.zeros(bends.shape[1])
+    for _ in range(4):
+        weight = np.sqrt(count) / (v + 2 * (bends @ error))
+        error = nnls(bends * weight[:, None], e * weight)[0]
+    weight = np.sqrt(count) / (v + bends @ error)
+    shared = nnls(shares * weight[:, None], c * weight)[0]
+    return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def sided(counts: Floats, rows: float) -> Floats:
+    """Few rows outside a selection are as easy as few rows inside."""
+    x = np.clip(counts, 0, max(rows, 0))
+    return np.asarray(x * (1 - x / max(rows, 1.0)))
+
+
+def interval(estimates: Floats, errors: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Whole numbers between which a count lies, with this probability.
+
+    Noise is as likely up as down; small counts that a model expects are skewed, as a gamma law is.
+    """
+    spread = np.maximum(errors, LEAST)
+    reach = ndtri((1 + level) / 2) * np.sqrt(spread)
+    means = np.maximum(estimates, LEAST)
+    skewed = gammaincinv(means**2 / spread, (1 + level) / 2) * spread / means
+    low = np.floor(np.maximum(estimates - reach, 0))
+    return low, np.maximum(np.ceil(np.maximum(estimates + reach, skewed)), 0)
