@@ -279,7 +279,8 @@ def fit(
 
 def rows_of(mixture: Mixture, count: int, rng: np.random.Generator) -> list[Ints]:
     """Rows that are drawn from the model: for each column, the codes."""
-    which = rng.choice(len(mixture.weights), count, p=mixture.weights)
+    weights = mixture.weights.astype(np.float64)  # of single precision, they add up to nearly 1
+    which = rng.choice(len(weights), count, p=weights / weights.sum())
     found = []
     for part in mixture.parts:
         below = np.cumsum(part, axis=1)
