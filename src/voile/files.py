@@ -125,6 +125,19 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[io.BufferedWri
             beside.unlink(missing_ok=True)
 
 
+def check_utf8(path: Path) -> None:
+    """Refuse a path that Arrow, DuckDB and SQLite cannot hold: it has to be UTF-8."""
+    raw = os.fsencode(path.absolute())
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise UsageError(
+            f"the path '{shown}' is not UTF-8: byte {raw[error.start]:#04x}",
+            hint="rename it, or the folder that it is in",
+        ) from None
+
+
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse to replace what exists, unless that was said."""
     if path.exists() and not overwrite:

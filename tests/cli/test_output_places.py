@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import voile
+from tests.support.running import voile as command
 from voile.cli import app
 from voile.errors import UsageError
 from voile.kinds.staging import check_outside
@@ -97,3 +102,77 @@ def test_a_hierarchy_is_named_as_a_shell_takes_it(
     told = run("hierarchy", table, "row no", "-o", "f.csv").stderr
     option = told.strip().splitlines()[-1].partition("use it with ")[2]
     assert shlex.split(option) == ["--hierarchy", "row no=f.csv"]
+
+
+# ---------------------------------------------------------------------- paths that are not UTF-8
+
+
+BAD = os.fsdecode(b"b\xff")
+"""A name that a file may have, and that Arrow, DuckDB and SQLite cannot hold."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["publish", "people.csv", "--prior", "0.01", "-o", f"{BAD}.voile"],
+        ["publish", "people.csv", "--prior", "0.01", "-o", f"{BAD}/r.voile"],
+        ["publish", f"{BAD}.csv", "--prior", "0.01", "-o", "r.voile"],
+        ["perturb", "people.csv", "--retention", "0.5", "-o", f"{BAD}.voile"],
+        ["generalize", "people.csv", "--qi", "sex,ill", "--k", "5", "-o", f"{BAD}.csv"],
+        ["serve", "init", BAD, "--table", "people.csv", "--delta", "1", "--queries", "10"],
+        ["verify", f"{BAD}.voile"],
+        ["query", f"{BAD}.voile", "select count(*) from people"],
+    ],
+)
+def test_a_path_that_is_not_utf8_is_refused_in_words(
+    words: list[str], table: Path, release: Path, tmp_path: Path
+) -> None:
+    shutil.copy(table, tmp_path / "people.csv")
+    if words[0] == "publish":
+        (tmp_path / BAD).mkdir()
+    if words[0] in ("verify", "query"):
+        shutil.copytree(release, tmp_path / f"{BAD}.voile")
+    if words[1] == f"{BAD}.csv":
+        shutil.copy(table, tmp_path / f"{BAD}.csv")
+    before = sorted(os.fsencode(path) for path in tmp_path.rglob("*"))
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith("error: ")
+    assert "UTF-8" in done.stderr
+    assert sorted(os.fsencode(path) for path in tmp_path.rglob("*")) == before
+
+
+def test_what_python_writes_may_have_any_name(table: Path, tmp_path: Path) -> None:
+    assert command("schema", str(table), "-o", f"{BAD}.yaml", cwd=tmp_path).returncode == 0
+    assert (tmp_path / f"{BAD}.yaml").is_file()
+
+
+def test_in_a_folder_that_is_not_utf8_nothing_is_written(table: Path, tmp_path: Path) -> None:
+    (tmp_path / BAD).mkdir()
+    with contextlib.chdir(tmp_path / BAD), pytest.raises(UsageError, match="byte 0xff"):
+        voile.publish(table, prior=0.01, to="r.voile")
+    assert not list((tmp_path / BAD).iterdir())
+
+
+# ---------------------------------------------------------------------- what an error says
+
+
+def test_an_error_says_what_became_of_a_release_where_there_is_one(
+    table: Path, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "some file")
+
+    monkeypatch.setattr("voile.kinds.verification.examine", full)
+    done = command("verify", str(release))
+    assert (done.returncode, done.stderr) == (1, "error: some file: No space left on device\n")
+    publish = ["publish", str(table), "--prior", "0.01", "-o", str(tmp_path / "r.voile")]
+    with monkeypatch.context() as changed:
+        changed.setattr("voile.kinds.publishing.put", full)
+        done = command(*publish)
+    assert "hint: nothing was released" in done.stderr
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("voile.cli.publishing.published_view", full)
+    done = command(*publish)
+    assert "hint: the release is in its place" in done.stderr
+    voile.verify(tmp_path / "r.voile")

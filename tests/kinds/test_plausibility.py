@@ -21,9 +21,11 @@ from voile.errors import ReleaseError
 from voile.kinds import plausibility
 from voile.kinds.plausibility import FALSE_ALARM, Surprise, cells_for, lower_tail, upper_tail
 from voile.kinds.verification import examine
-from voile.kinds.views.plausibility import ascending
+from voile.kinds.views.plausibility import ascending, expected_repeated, expected_tuples
+from voile.mechanisms import Shaped
 from voile.release import Release
 from voile.schema import TupleIndex
+from voile.schema.index import Product, whole_parts
 
 ADULT = "dataset:adult/frontier"
 COLUMNS = ["age", "workclass", "education", "marital_status"]
@@ -99,12 +101,13 @@ def small_table(rng: np.random.Generator, rows: int) -> pa.Table:
 KINDS: list[dict[str, Any]] = [
     {"prior": 0.02, "posterior": 0.4},
     {"prior": 0.01, "posterior": 0.9, "rows": "set", "distinct": True},
+    {"prior": 0.02, "posterior": 0.4, "noise_prior": "product"},
     {"method": "conjuncts", "delta": 5.0},
     {"method": "conjuncts", "delta": 5.0, "subsets": 8},
 ]
 
 
-@pytest.mark.parametrize("options", KINDS, ids=["multiset", "set", "counts", "halves"])
+@pytest.mark.parametrize("options", KINDS, ids=["multiset", "set", "shaped", "counts", "halves"])
 def test_sound_releases_are_not_suspected(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +187,58 @@ def test_true_rows_filled_up_with_one_of_them(view: Release, tmp_path: Path) -> 
     assert missing > 0
     first = rows.take(pa.array(np.zeros(missing, np.int64)))
     refused(forged(view, tmp_path / "f.voile", lambda _: pa.concat_tables([first, rows])))
+
+
+DIAGONAL = {
+    "attributes": [
+        {"name": "a", "kind": "integer", "range": [0, 99]},
+        {"name": "b", "kind": "integer", "range": [0, 99]},
+        {"name": "c", "kind": "integer", "range": [0, 4]},
+    ]
+}
+
+
+@pytest.mark.parametrize("floor", [None, 0.001, 0.01])
+def test_true_rows_in_the_place_of_shaped_noise(floor: float | None, tmp_path: Path) -> None:
+    """Two columns are one: noise of their product lies beside the diagonal, and records do not."""
+    rng, number = np.random.default_rng(0), 20_000
+    a = np.where(
+        rng.random(number) < 0.98, rng.integers(0, 20, number), rng.integers(0, 100, number)
+    )
+    table = pa.table({"a": a, "b": a, "c": rng.integers(0, 5, number)})
+    release = voile.publish(
+        table, to=tmp_path / "s.voile", prior=0.005, schema=DIAGONAL, noise_prior="product",
+        noise_floor=floor, simulate_seed=1,
+    )  # fmt: skip
+    assert voile.verify(release.path)
+    drawn = np.sort(rng.integers(0, number, release.manifest.rows))
+    rows = table.take(pa.array(drawn)).sort_by([(name, "ascending") for name in "abc"])
+    refused(forged(release, tmp_path / "true.voile", lambda old: rows.cast(old.schema)))
+
+
+@pytest.mark.parametrize("cap", [0.01, 0.4, 50.0])
+@pytest.mark.parametrize("strength", [0.5, 6.0, 5000.0])
+def test_no_more_shaped_noise_is_expected_than_there_is(cap: float, strength: float) -> None:
+    """In every cell, against the sum over its tuples; and no less where noise is even within."""
+    sizes = (3, 700, 4)
+    weights = np.random.default_rng(2).pareto(1, 700) + 1e-3
+    prior = Product((whole_parts([5, 1, 0]), whole_parts(weights.tolist()), None))
+    shape = Shaped(0.5, 0.002, strength, cap, prior, sizes)
+    codes = [code.ravel() for code in np.indices(sizes)]
+    mean = shape.noise_mean(codes)
+    chance = mean / (1 + mean)
+    cells = cells_for(["a", "b", "c"], list(sizes), math.inf, 1)
+    assert len(cells) == 7
+    bounds = expected_tuples(cells, sizes, 0.002 / 1.002, shape)
+    for some, found in zip(cells, bounds, strict=True):
+        exact = np.bincount(some.places(codes), chance, len(some.shares))
+        assert (found <= exact * (1 + 1e-12)).all() and found.sum() > 0.05 * exact.sum()
+        even = np.bincount(some.places(codes), chance**2, len(some.shares))
+        alike = even * some.shares * math.prod(sizes) <= exact**2 * (1 + 1e-9)
+        assert (found[alike] >= 0.99 * exact[alike]).all()
+    often = expected_repeated(cells, bounds, math.prod(sizes), 0.002 / 1.002)
+    for j, found in enumerate(often.tolist(), start=1):
+        assert found <= (chance**j).sum() * (1 + 1e-12)
 
 
 def test_a_bomb_of_equal_rows(view: Release, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
-"""Functions of two texts whose time is the product of their lengths: bounded, by name."""
+"""Texts that expressions make, and functions of two texts: bounded by their lengths, by name."""
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from voile.errors import QueryError
 from voile.query import parse
-from voile.query.lengths import MOST_COMPARED, MOST_MATCHED
+from voile.query.lengths import MOST_COMPARED, MOST_MADE, MOST_MATCHED, in_schema, longest
+from voile.query.text import read_back
 from voile.schema import Schema
 
 SCHEMA = Schema.from_dict(
@@ -64,3 +66,59 @@ def test_the_bound_is_where_it_is_said_to_be() -> None:
     query(f"levenshtein(sex, '{'x' * MOST_COMPARED}') < 3")
     with pytest.raises(QueryError, match="257 characters"):
         query(f"levenshtein(sex, '{'x' * (MOST_COMPARED + 1)}') < 3")
+
+
+# ---------------------------------------------------------------------- texts that are made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"replace(replace(sex, 'e', '{'e' * 200}'), 'e', '{'e' * 200}')",
+        f"replace(sex || note, '', '{'x' * 200}')",
+        f"regexp_replace(lpad(sex, 900, 'a'), 'a', '{'x' * 100}', 'g')",
+        f"regexp_replace(sex, '(.*)', $${'x' * 2000}$$)",
+        "concat(" + ", ".join(["note"] * 40) + ")",
+        " || ".join(["note"] * 40),
+        f"concat_ws(concat_ws(note, {', '.join(['age'] * 30)}), age, age, age)",
+        f"strftime(date '2000-01-01', '{'%c' * 100}')",
+    ],
+)
+@pytest.mark.parametrize("around", ["length({}) > 3", "left({}, 5) = 'x'", "{} in ('a', 'b')"])
+def test_texts_that_could_fill_the_memory_are_refused(text: str, around: str) -> None:
+    """By the query itself, not only by a server: gigabytes are as many at home."""
+    with pytest.raises(QueryError, match=f"more than {MOST_MADE:,} characters"):
+        query(around.format(text))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        f"replace(sex, 'e', 'x') in ({', '.join(repr(str(n) * 30) for n in range(999))})",
+        "case "
+        + " ".join(f"when age = {n} then '{n:0500}'" for n in range(99))
+        + " end || 'x' = ''",
+        " + ".join(["(replace(sex, 'e', 'x') = 'Male')::integer"] * 200) + " > 3",
+        f"replace(left(replace(sex, 'e', '{'e' * 200}'), 10), 'e', '{'e' * 200}') = ''",
+        f"sex = '{'x' * 20_000}'",
+        " || ".join(["sex"] * 200) + " = ''",
+        "concat_ws(', ', sex, age, note, replace(note, 'b', 'dozen')) = ''",
+    ],
+)
+def test_texts_that_stay_short_are_computed(condition: str) -> None:
+    query(condition)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["replace('aXbX', 'X', 'four')", "replace('', '', 'x')", "lpad('abc', 9, 'xy')", "'a' || 'bc'",
+     "regexp_replace('abc', '(.)', '\\1\\1\\1', 'g')", "regexp_replace('abc', 'x*', 'yz', 'g')",
+     "concat('a', 'bcd', 3)", "concat_ws('---', 'a', 'b', 'c', 'd')", "left('abcdef', 3)",
+     "strftime(date '2024-09-25', '%A %B')", "1e300::varchar", "(1 = 2)::varchar", "$$abc$$",
+     "coalesce(null, 'abc')", "case when 1 = 1 then 'abcd' else 'e' end", "upper('abc')",
+     "translate('ab', 'a', 'x')", "monthname(date '2024-09-25')",
+     "replace(replace('ab', 'a', 'bbbb'), 'b', 'cccc')",],
+)  # fmt: skip
+def test_no_text_is_longer_than_its_bound(text: str) -> None:
+    ((found,),) = duckdb.execute(f"select length({text})").fetchall()
+    assert found <= longest(read_back(text), in_schema(SCHEMA))

@@ -250,3 +250,32 @@ def test_a_caret_in_a_long_line_stays_in_sight(exactly: Callable[[str], Exact]) 
     _, shown, caret = caught.value.message.split("\n")
     assert len(shown) < 200
     assert shown[caret.index("^") :].startswith("wrong")
+
+
+# ---------------------------------------------------------------------- what FROM may say
+
+
+@pytest.mark.parametrize(
+    "name",
+    ['"/etc/passwd"', "'/etc/passwd'", '"../people"', '"data.csv"', "people.csv", '"s3://a/b"',
+     '"http:x"', '"*"', '"a*b"', '"~"', r'"C:\\x"', '""', "read_csv", '"READ_CSV_AUTO"',
+     "read_parquet", "parquet_scan", "postgres_scan_pushdown", "sniff_csv", "glob", "pg_class",
+     "sqlite_master", "duckdb_secrets", "pragma_version", "information_schema",
+     "information_schema.tables", "a.b.people", '"people; drop table x"',
+     '"people\n"', '"people--x"" "'],
+)  # fmt: skip
+def test_from_names_no_other_table(name: str) -> None:
+    """It would be answered as if it were the release's."""
+    with pytest.raises(QueryError) as error:
+        parse(f"select count(*) from {name}", PEOPLE, called="the.people")
+    if "there is no table" in error.value.message:  # else it is no SQL
+        assert 'write from "the.people"' in error.value.hint
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["people", "t", "main.t", '"my table"', '"my-table"', "Größen", "_x1", '"2024"', "view", "data",
+     "name", "readings", "scan", "ranges", '"the.people"', '"THE.people"'],
+)  # fmt: skip
+def test_from_takes_the_name_of_the_release_and_any_plain_one(name: str) -> None:
+    assert parse(f"select count(*) from {name}", PEOPLE, called="the.people").columns

@@ -121,12 +121,12 @@ FOREIGN = [
 ]
 """Must be refused: they reach for what is not theirs, or for single rows, or for too much work."""
 
-NAMES = ["rows2", "People", "main.people", '"rows"', '"people; drop table rows"']
+NAMES = ["rows2", "People", "main.people", '"rows"', '"the people"']
 """There is one table, and any plain name will do for it."""
 CATALOGS = [
     "information_schema.tables", "INFORMATION_SCHEMA.columns", "temp.people", "a.main.people",
     "sqlite_master", "pg_catalog.pg_tables", "pg_tables", "duckdb_tables", '"information_schema"',
-    "'/etc/passwd'", "'ledger.sqlite'",
+    "'/etc/passwd'", "'ledger.sqlite'", '"/etc/passwd"', '"people; drop table rows"', "read_csv",
 ]  # fmt: skip
 """What is not that table, and must not be answered as if it were."""
 
@@ -261,7 +261,7 @@ def test_what_is_not_the_table_is_not_answered_as_the_table(
     answers = [server.query(f"select count(*) from {name}") for server in both]
     assert [answer.status for answer in answers] == [403, 403]
     assert answers[0].data["error"].startswith("there is no table")
-    assert answers[0].data["hint"] == "write from people"  # the message says what it is called
+    assert answers[0].data["hint"].startswith("write from people, or")  # what it is called
     with pytest.raises(QueryError, match="there is no table"):  # of a release, too
         parse(f"select count(*) from {name}", both[0].service.setting.schema)
 

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 from bench.hostile_work import hostile
 
-from tests.support.serving import Running, begun, running, served
+from tests.support.serving import Running, Served, begun, running, served
 from tests.support.soak import SOAK
 from voile.errors import QueryError
 from voile.serve import api, worker, workers
@@ -165,6 +166,90 @@ def test_a_question_that_needs_too_much_memory_is_stopped(
 
     asyncio.run(run())
     made.close()
+
+
+BREAKING = """
+from voile.serve import worker
+own = worker.QuestionReader.read
+def read(self, sql, *rest):
+    if "breaks" in sql:
+        raise KeyError("a fault of ours")
+    return own(self, sql, *rest)
+worker.QuestionReader.read = read
+if "garbage" in %r:
+    good = worker.encoded
+    worker.encoded = lambda reply: b"no reply" if isinstance(reply, worker.Failed) else good(reply)
+worker.main()
+"""
+
+
+BREAKS = "select count(*) from people where breaks > {n}"
+
+
+def test_who_makes_errors_of_ours_has_to_wait(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the worker goes on: it takes a second to start another."""
+    monkeypatch.setattr(workers, "RUN", BREAKING % "")
+    monkeypatch.setattr(workers, "STOPPED", Rate(0.001, 3))
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+    first = set(made._all)
+
+    async def run() -> list[int]:
+        found = []
+        for n in range(5):
+            with pytest.raises(RefusalError) as refused:
+                await made.read("mona", BREAKS.format(n=n), "all")
+            found.append(int(refused.value.status))
+        with pytest.raises(RefusalError, match="too many"):
+            await made.read("mona", COUNT, "all")
+        assert (await made.read("otto", COUNT, "all")).totals
+        return found
+
+    with closing(made):
+        assert asyncio.run(run()) == [503, 503, 503, 429, 429]
+        assert made._all == first
+
+
+def test_an_error_of_ours_is_logged_by_its_type(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RUN", BREAKING % "")
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+    with closing(made), served(folder, questions=made) as server:
+        mona, _ = server.service.ledger.issue("mona")
+        for dry in (False, True):
+            found = server.query(BREAKS.format(n=1), mona, dry_run=dry)
+            assert found.status == 503
+            assert "a fault of ours" not in found.body.decode()
+        lines = refusals(server, "mona")
+    assert [line.what for line in lines] == ["tried", "refused"]
+    assert all("KeyError" in line.detail["why"] for line in lines)
+
+
+def refusals(server: Served, who: str) -> list[Any]:
+    server.service.ledger.record(who, [])  # what was noted before is on disk then
+    found = [event for _, event in server.service.ledger.events()]
+    return [event for event in found if event.who == who and "status" in event.detail]
+
+
+def test_a_worker_that_sends_no_reply_counts_as_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RUN", BREAKING % "garbage")
+    monkeypatch.setattr(workers, "STOPPED", Rate(0.001, 1))
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+
+    async def run() -> None:
+        first = set(made._all)
+        with pytest.raises(QueryError, match="was stopped"):
+            await made.read("eve", "select count(*) from people where breaks", "all")
+        assert len(first & made._all) < len(first)
+        with pytest.raises(RefusalError, match="too many"):
+            await made.read("eve", COUNT, "all")
+
+    with closing(made):
+        asyncio.run(run())
 
 
 def test_tables_of_a_question_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

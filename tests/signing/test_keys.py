@@ -21,7 +21,7 @@ from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.signing import PublicKey, SigningKey
 from voile.signing.keys import read_signers
-from voile.signing.openssh import BEGIN, END, packed
+from voile.signing.openssh import BEGIN, END, packed, public_blob
 
 WRONG = PASSPHRASE[:-1]
 KEYS = TESTS / "fixtures" / "keys"
@@ -254,6 +254,105 @@ def test_signers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="names no key"):
         read_signers([])
     assert read_signers(tmp_path / "empty", "revoked", empty=True) == {}
+
+
+# Points of small order, from libsodium's ed25519_ref10.c (has_small_order), and their second
+# spellings, where y is not less than p or x = 0 has a sign.
+SMALL = [
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+]
+SIGNS = (0x00, 0x80)
+P = 2**255 - 19
+D = -121665 * pow(121666, P - 2, P) % P
+
+
+def doubled(point: tuple[int, int]) -> tuple[int, int]:
+    """Twice a point of the curve, by the law of RFC 8032, 5.1.4, in plain coordinates."""
+    x, y = point
+    product = D * x * x * y * y
+    return (
+        2 * x * y * pow(1 + product, P - 2, P) % P,
+        (y * y + x * x) * pow(1 - product, P - 2, P) % P,
+    )
+
+
+def point_of(y: int) -> tuple[int, int] | None:
+    """A point with this y, by RFC 8032, 5.1.3; None if there is none."""
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    root = pow(square, (P + 3) // 8, P)
+    for x in (root, root * pow(2, (P - 1) // 4, P) % P):
+        if x * x % P == square:
+            return x, y
+    return None
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("given", SMALL)
+def test_keys_under_which_anybody_can_sign_are_refused(
+    tmp_path: Path, given: str, sign: int
+) -> None:
+    raw = bytearray.fromhex(given)
+    raw[31] |= sign
+    key = bytes(raw)
+    with pytest.raises(ValueError, match=r"small order|not spelt"):
+        PublicKey(key)
+    line = f"ssh-ed25519 {base64.b64encode(public_blob(key)).decode()} somebody"
+    (tmp_path / "pub").write_text(line + "\n")
+    der = bytes.fromhex("302a300506032b6570032100") + key  # RFC 8410
+    (tmp_path / "pem").write_text(
+        f"-----BEGIN PUBLIC KEY-----\n{base64.b64encode(der).decode()}\n-----END PUBLIC KEY-----\n"
+    )
+    sources: list[str | Path] = [line, tmp_path / "pub", tmp_path / "pem"]
+    for source in sources:
+        with pytest.raises(UsageError, match=r"small order|not spelt"):
+            read_signers(source)
+
+
+def test_a_point_is_refused_if_and_only_if_its_order_is_small() -> None:
+    """By doubling it three times: the neutral point is (0, 1)."""
+    draw = random.Random(3)  # noqa: S311
+    listed = [int.from_bytes(bytes.fromhex(one), "little") for one in SMALL]
+    some = [draw.randrange(P) for _ in range(rounds(60, 2_000))]
+    seen = set()
+    for y in [*(one for one in listed if one < P), *some]:
+        if (point := point_of(y)) is None:
+            continue
+        small = doubled(doubled(doubled(point))) == (0, 1)
+        seen.add(small)
+        try:
+            PublicKey(y.to_bytes(32, "little"))
+        except ValueError:
+            assert small, y
+        else:
+            assert not small, y
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("option", ["signer", "revoked"])
+def test_only_files_are_read(tmp_path: Path, option: str) -> None:
+    """A pipe would be waited for, and a device may never end."""
+    os.mkfifo(tmp_path / "pipe")
+    hints = {"signer": "allowed_signers", "revoked": "revoked keys"}
+    devices = [Path("/dev/zero"), Path("/dev/tty")]
+    sources: list[str | Path] = [tmp_path / "pipe", *devices, tmp_path, tmp_path / "absent", ""]
+    for source in sources:
+        with pytest.raises(UsageError) as refused:
+            read_signers(source, option, empty=option == "revoked")
+        assert hints[option] in refused.value.hint
+        assert "voile keygen" not in refused.value.hint
+    assert refused.value.message == f"{option}= is empty"
+    with pytest.raises(UsageError, match="no regular file"):
+        SigningKey.read(tmp_path / "pipe")
+    signers.own(tmp_path / "k")
+    (tmp_path / "k.pub").unlink()
+    os.mkfifo(tmp_path / "k.pub")
+    assert SigningKey.read(tmp_path / "k").name == ""
 
 
 def test_names_cannot_command_a_terminal(tmp_path: Path) -> None:

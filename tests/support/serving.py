@@ -22,6 +22,7 @@ from voile.serve.creation import begin
 from voile.serve.opened import opened
 from voile.serve.query_service import QueryService
 from voile.serve.setting import Setting
+from voile.serve.workers import QuestionTrial
 from voile.web.limits import Rate, WorkPool
 
 GENEROUS = Rate(1e6, 10**6)
@@ -105,14 +106,17 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *, rate: Rate = GENEROUS, threads: int = 8) -> Iterator[Served]:
+def served(
+    folder: Path, *, rate: Rate = GENEROUS, threads: int = 8, questions: QuestionTrial | None = None
+) -> Iterator[Served]:
     """The server of a folder that was begun, an analyst (anna) and an admin (olga)."""
     with opened(folder) as service:
         pool = WorkPool(threads, 500)
         try:
             analyst, _ = service.ledger.issue("anna")
             admin, _ = service.ledger.issue("olga", role="admin")
-            yield Served(service, make_app(service, rate, pool), analyst, admin)
+            app = make_app(service, rate, pool, questions=questions)
+            yield Served(service, app, analyst, admin)
         finally:
             pool.close()
 

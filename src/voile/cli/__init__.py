@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, group_of, is_released
+from voile.cli.common import KEPT, PLACES, group_of, is_released
 from voile.cli.program import PANELS, Program
 from voile.terminal import complain, say
 from voile.terminal.escaping import escape_standard_streams
@@ -117,6 +117,13 @@ def main() -> None:
     ending.note(None)
 
 
+def what_became() -> str:
+    """What became of a release, where the command makes one."""
+    if not PLACES:
+        return ""
+    return "the release is in its place" if is_released() else "nothing was released"
+
+
 def run(received: list[int]) -> None:
     """Run the command; errors become messages and exit codes."""
     from voile.errors import VoileError
@@ -136,6 +143,6 @@ def run(received: list[int]) -> None:
             sys.exit(error.exit_code)
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else ""
-            complain(f"{where}{error.strerror or error}", "nothing was released")
+            complain(f"{where}{error.strerror or error}", what_became())
             sys.exit(1)
         raise

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import PLACES, JsonOpt, commands, inode, key_of, signed_data
+from voile.cli.common import (
+    PLACES,
+    JsonOpt,
+    NoRegisterOpt,
+    RegisterOpt,
+    commands,
+    inode,
+    key_of,
+    register_of,
+    signed_data,
+)
 from voile.terminal import say, show, show_lines
 from voile.terminal.escaping import json_text
 from voile.terminal.serving import collected_view, collector_data, collector_view
@@ -16,6 +26,7 @@ from voile.terminal.serving import collected_view, collector_data, collector_vie
 if TYPE_CHECKING:
     from voile.client import Spec
     from voile.collect.server import CollectorOptions, CollectorStatus
+    from voile.register import Register
 
 
 @commands.command()
@@ -41,6 +52,8 @@ def collect(
         Path | None,
         typer.Option(metavar="KEY", help="With --release: sign it with this key."),
     ] = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     rate: Annotated[str, typer.Option(help="Requests of one address: 50/s, 30/min, 1000/h.")] = (
         "50/s"
     ),
@@ -73,9 +86,14 @@ def collect(
                 hint="run the collector, and release its --store with a second command",
             )
         release_store(
-            store, release, read_spec(spec), overwrite=overwrite, sign=sign, as_json=as_json
-        )
+            store, release, read_spec(spec), overwrite=overwrite, sign=sign, as_json=as_json,
+            registrar=register_of(register, no_register),
+        )  # fmt: skip
         return
+    if register is not None or no_register:
+        raise UsageError(
+            "--register and --no-register belong to --release", hint="leave them out here"
+        )
     if sign is not None:
         raise UsageError("--sign belongs to --release", hint="leave it out: a store is not signed")
     if overwrite:
@@ -106,13 +124,16 @@ def release_store(
     overwrite: bool,
     sign: Path | None,
     as_json: bool,
+    registrar: Register | None,
 ) -> None:
     """Publish what was collected."""
     from voile.collect.releasing import release_collected
 
     PLACES.append((target, inode(target)))
     key = key_of(sign)
-    done = release_collected(store, target, spec=spec, overwrite=overwrite, sign=key)
+    done = release_collected(
+        store, target, spec=spec, overwrite=overwrite, sign=key, register=registrar
+    )
     data = signed_data(done.to_dict(), key)
     show(data if as_json else None, lambda: collected_view(done))
 

@@ -128,6 +128,8 @@ def combine(
     name: NameOpt = None,
     overwrite: OverwriteOpt = False,
     sign: SignOpt = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Put together parts that their owners perturbed: more rows, or more columns by a row key."""
@@ -135,7 +137,10 @@ def combine(
 
     PLACES.append((output, inode(output)))
     key = key_of(sign)
-    done = put_together(parts, output, name=name, overwrite=overwrite, sign=key)
+    done = put_together(
+        parts, output, name=name, overwrite=overwrite, sign=key,
+        register=register_of(register, no_register),
+    )  # fmt: skip
     data = signed_data(done.to_dict(), key)
     show(data if as_json else None, lambda: combination_view(done))
 

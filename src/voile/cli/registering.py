@@ -32,6 +32,8 @@ def default(register: RegisterOpt = None, as_json: JsonOpt = False) -> None:
     """List the data sets, with what has left of each and what all of it adds up to."""
     found = opened(register)
     accounts = found.accounts()
+    for note in found.notes():
+        say(f"note: {note}")
     data = [account.to_dict() for account in accounts]
     show(data if as_json else None, lambda: accounts_view(accounts, str(found.place)))
 
@@ -47,7 +49,10 @@ def show_account(
     as_json: JsonOpt = False,
 ) -> None:
     """Show the account of one data set over time, or write it as a page."""
-    found = opened(register).account(name)
+    whole = opened(register)
+    found = whole.account(name)
+    for note in whole.notes():
+        say(f"note: {note}")
     if output is not None:
         from voile.evaluate.account_page import account_page
         from voile.files import write_whole
@@ -83,6 +88,9 @@ def limit(
     found = opened(register).set_limit(name, chosen)
     if (excess := found.excess()) and found.left:
         say(f"note: what has left is beyond it already: {excess}")
+    for other, one in found.limits:
+        if other != name:
+            say(f"note: {other!r} is another name of it, with a limit of {one.words}")
     show([found.to_dict()] if as_json else None, lambda: account_view(found))
 
 
@@ -114,6 +122,24 @@ def backup(
         show({"written": written}, None)
     else:
         say(f"wrote {' and '.join(written)}: keep them where only you can read them")
+
+
+@registering.command()
+def accept(register: RegisterOpt = None, as_json: JsonOpt = False) -> None:
+    """Go on with an old copy that was put back; what left since it was made is not in it."""
+    from voile.units import counted
+
+    found = opened(register)
+    lost = found.accept()
+    if as_json:
+        show({"register": str(found.place), "changes_missing": lost}, None)
+    elif lost:
+        say(
+            f"note: up to {counted(lost, 'change')} are not in it: totals are of what it knows. "
+            "If the newer one turns up, take it in with voile register merge"
+        )
+    else:
+        say(f"{found.place} is not an old copy: nothing was changed")
 
 
 @registering.command()

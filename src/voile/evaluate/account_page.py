@@ -40,8 +40,9 @@ def account_page(account: DataSetAccount) -> bytes:
         f"What has left of {account.data_set}",
         [
             f"<h1>What has left of {html.escape(account.data_set)}</h1>",
-            '<p class="lead">From the steward\'s register: personal data, not to be published.</p>',
-            headline(excess or account.summary, warning=bool(excess)),
+            f'<p class="lead">{also_called(account)}From the steward\'s register: personal data, '
+            "not to be published.</p>",
+            headline(beyond(excess) or account.summary, warning=bool(excess)),
             figures(numbers(account)),
             chart(account),
             "<h2>Releases</h2>",
@@ -55,6 +56,17 @@ def account_page(account: DataSetAccount) -> bytes:
         width=60,
         style=STYLE,
     )  # fmt: skip
+
+
+def also_called(account: DataSetAccount) -> str:
+    """Its further names."""
+    listed = html.escape(", ".join(account.aliases))
+    return f"Also called {listed}. " if listed else ""
+
+
+def beyond(excess: str) -> str:
+    """That the limit is exceeded by what has left already."""
+    return f"{excess}, which is beyond the limit already" if excess else ""
 
 
 def numbers(account: DataSetAccount) -> Iterator[tuple[str, str, bool]]:

@@ -3,15 +3,21 @@
 A footer of a megabyte can take hundreds in memory, and a page of a kilobyte can unpack to two
 gigabytes. So sizes are compared with what the manifest states before Arrow and DuckDB read a file.
 Only what says how large things are is parsed here, in Thrift's compact protocol.
+
+`check_own_bytes` also refuses what readers pass over: bytes between the columns, and fields that
+Voile does not write. What a page holds besides its values is not looked at: a compressed page may
+end in bytes that no reader unpacks.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Set
+import re
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,8 +34,15 @@ SKIPPING, INDEXES = {12, 14}, {4, 5, 6, 7}
 would then see other rows than who checks."""
 COUNTED = ("data/", "history/")
 """Whose rows an engine counts, which skips where it may."""
+FILE_FIELDS, GROUP_FIELDS, CHUNK_FIELDS = {1, 2, 3, 4, 6, 7}, {1, 2, 3, 5, 6, 7}, {2, 3} | INDEXES
+COLUMN_FIELDS = {*range(1, 8), 9, 10, 11, 13, 15, 16} | SKIPPING
+"""Fields that Arrow writes for us. Others are texts of anybody's, encryption, or not known."""
+TEXTS = {("the file", 5), ("a column", 8)}
+WRITER = re.compile(rb"parquet-cpp-arrow version [0-9A-Za-z.+-]{1,40}")
 PAGE_BYTES = 2**25
 """Of a page, unpacked. Arrow writes pages of one megabyte."""
+VALUE_BYTES, PAGE_SLACK = 2**12, 2**16
+"""What a value takes in a page at most, where none that is listed is longer; and a page besides."""
 FEWEST_ROWS = 64
 """Rows of a page, on average; Arrow writes at least a thousand."""
 SPARE_PAGES = 64
@@ -48,16 +61,59 @@ class RowGroup:
     columns: tuple[tuple[int, int], ...]
 
 
-def checked_metadata(path: Path, name: str, rows: int, *, pages: bool = True) -> Any:
-    """What a file says of itself, if it has so many rows, and its pages are those of its rows."""
+def checked_metadata(
+    path: Path, name: str, rows: int, *, pages: bool = True, longest: int = 0
+) -> Any:
+    """What a file says of itself, if it has so many rows, and its pages are those of its rows.
+
+    `longest` is how many bytes the longest listed value has.
+    """
+    with readable(path, name) as file:
+        groups = row_groups(file.fileno(), name, rows)
+        if pages:
+            check_pages(file.fileno(), groups, name, longest)
+        return pq.read_metadata(file)
+
+
+@contextmanager
+def readable(path: Path, name: str) -> Iterator[BinaryIO]:
+    """The open file; what cannot be parsed of it is an error of the release."""
     try:
         with path.open("rb") as file:
-            groups = row_groups(file.fileno(), name, rows)
-            if pages:
-                check_pages(file.fileno(), groups, name)
-            return pq.read_metadata(file)
+            yield file
     except (OSError, pa.ArrowException, ValueError, IndexError) as error:
         raise ReleaseError(f"{name} is not a Parquet file that can be read: {error}") from None
+
+
+def check_own_bytes(path: Path, name: str) -> None:
+    """The columns fill the file up to its footer, and the footer has no more than we write."""
+    with readable(path, name) as file:
+        footer, begin = footer_of(file.fileno(), name)
+        groups = footer.row_groups()
+    if footer.foreign:
+        raise ReleaseError(
+            f"{name} has {footer.foreign} in its footer, which Voile does not write",
+            hint="do not use it: what is there was not checked",
+        )
+    at = len(MARK)
+    for first, last in sorted(c for group in groups for c in group.columns if c[0] < c[1]):
+        if first != at:
+            break
+        at = last
+    if at != begin:
+        raise ReleaseError(
+            f"{name} has bytes at {at:,} that belong to no column",
+            hint="do not use it: what is there was not checked",
+        )
+
+
+def unpacked_bytes(path: Path, name: str) -> int:
+    """How many bytes all pages of a file unpack to; texts of a dictionary count once."""
+    with readable(path, name) as file:
+        handle = file.fileno()
+        groups = footer_of(handle, name)[0].row_groups()
+        chunks = [chunk for group in groups for chunk in group.columns]
+        return sum(page.unpacked for chunk in chunks for page in pages_in(handle, *chunk))
 
 
 def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
@@ -65,14 +121,7 @@ def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
 
     They are not asked of Arrow: it ends the process on some footers that are wrong.
     """
-    size = os.fstat(handle).st_size
-    end = os.pread(handle, 8, max(0, size - 8))
-    length = int.from_bytes(end[:4], "little")
-    if end[4:] != MARK or length > size - 12 or os.pread(handle, 4, 0) != MARK:
-        raise ReleaseError(f"{name} is not a Parquet file")
-    if length > LARGEST_FOOTER:
-        raise ReleaseError(f"{name} has a footer of {length:,} bytes, more than {LARGEST_FOOTER:,}")
-    footer = Compact(os.pread(handle, length, size - 8 - length))
+    footer, _ = footer_of(handle, name)
     found = footer.row_groups()
     if footer.skipping and name.startswith(COUNTED):
         raise ReleaseError(
@@ -89,39 +138,74 @@ def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
     return found
 
 
-def check_pages(handle: int, groups: list[RowGroup], name: str) -> None:
-    """No page unpacks to more than a page may, and their rows are those of their row group."""
+def footer_of(handle: int, name: str) -> tuple[Compact, int]:
+    """The footer, to be read, and where it begins."""
+    size = os.fstat(handle).st_size
+    end = os.pread(handle, 8, max(0, size - 8))
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != MARK or length > size - 12 or os.pread(handle, 4, 0) != MARK:
+        raise ReleaseError(f"{name} is not a Parquet file")
+    if length > LARGEST_FOOTER:
+        raise ReleaseError(f"{name} has a footer of {length:,} bytes, more than {LARGEST_FOOTER:,}")
+    begin = size - 8 - length
+    return Compact(os.pread(handle, length, begin)), begin
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the header of a page says."""
+
+    head: int
+    """Bytes of the header."""
+    unpacked: int
+    packed: int
+    values: int
+    """Of a page of data, or of a dictionary."""
+    dictionary: bool
+
+
+def check_pages(handle: int, groups: list[RowGroup], name: str, longest: int = 0) -> None:
+    """No page unpacks to more than its values may, and their rows are those of their row group."""
     pages = 0
     for group in groups:
         most = group.rows // FEWEST_ROWS + SPARE_PAGES
         for begin, end in group.columns:
-            found = pages_of(handle, begin, end, name, most)
+            found = pages_of(handle, begin, end, name, most, max(longest, VALUE_BYTES))
             pages += len(found)
-            if sum(found) != group.rows or pages > MOST_PAGES:
+            shown = sum(page.values for page in found if not page.dictionary)
+            if shown != group.rows or pages > MOST_PAGES:
                 raise ReleaseError(f"{name} has pages that are not those of its rows")
 
 
-def pages_of(handle: int, at: int, end: int, name: str, most: int) -> list[int]:
-    """The number of values of each page of a column chunk; 0 for a dictionary."""
+def pages_of(handle: int, at: int, end: int, name: str, most: int, width: int) -> list[Page]:
+    """The pages of a column chunk, of which no value may have more bytes than `width`."""
     if at < len(MARK) or end > os.fstat(handle).st_size or end < at:
         raise ReleaseError(f"{name} has a column outside of itself")
-    found: list[int] = []
-    while at < end:
-        head, unpacked, packed, values = page_at(handle, at)
-        at += head + packed
-        if not 0 <= unpacked <= PAGE_BYTES or packed < 0 or at > end or values < 0:
+    found: list[Page] = []
+    for page in pages_in(handle, at, end):
+        bytes_ = min(PAGE_BYTES, page.values * width + PAGE_SLACK)
+        at += page.head + page.packed
+        if not 0 <= page.unpacked <= bytes_ or page.packed < 0 or at > end or page.values < 0:
             raise ReleaseError(
-                f"{name} has a page that unpacks to {unpacked:,} bytes, more than {PAGE_BYTES:,}, "
+                f"{name} has a page that unpacks to {page.unpacked:,} bytes, more than {bytes_:,}, "
                 "or that is cut off"
             )
-        found.append(values)
+        found.append(page)
         if len(found) > most:
             raise ReleaseError(f"{name} has more than {most:,} pages for the rows of a group")
     return found
 
 
-def page_at(handle: int, at: int) -> tuple[int, int, int, int]:
-    """A page's header: its length, the page's bytes unpacked and packed, and values."""
+def pages_in(handle: int, at: int, end: int) -> Iterator[Page]:
+    """The pages of a column chunk, one after the other."""
+    while at < end:
+        page = page_at(handle, at)
+        yield page
+        at += page.head + max(page.packed, 0)
+
+
+def page_at(handle: int, at: int) -> Page:
+    """The header of a page."""
     content = os.pread(handle, HEADER_BYTES, at)
     try:
         return page_header(content)
@@ -129,20 +213,23 @@ def page_at(handle: int, at: int) -> tuple[int, int, int, int]:
         return page_header(os.pread(handle, LARGEST_HEADER, at))
 
 
-def page_header(content: bytes) -> tuple[int, int, int, int]:
+def page_header(content: bytes) -> Page:
     """As `page_at`, of these bytes; IndexError where they are too few."""
     reader = Compact(content)
     unpacked = packed = values = 0
+    dictionary = False
     for field, kind in reader.fields():
         if field == 2:
             unpacked = reader.number()
         elif field == 3:
             packed = reader.number()
-        elif field in (5, 8) and kind == STRUCT:  # a page of data, of version 1 or 2
-            values = reader.first_number()
-        else:
+        elif field in (5, 7, 8) and kind == STRUCT:  # of data, a dictionary, or data of version 2
+            values, dictionary = reader.first_number(), field == 7
+        elif field in (1, 4):
             reader.skip(kind)
-    return reader.at, unpacked, packed, values
+        else:
+            raise ValueError(f"a page with the field {field}")
+    return Page(reader.at, unpacked, packed, values, dictionary)
 
 
 # ----------------------------------------------------------------------
@@ -162,6 +249,8 @@ class Compact:
         """Of the file, as its footer says."""
         self.skipping = False
         """Whether it has something by which readers skip rows."""
+        self.foreign = ""
+        """The first thing that Voile does not write."""
 
     def fields(self) -> Any:
         """The number and kind of every field of a structure; each is to be read or skipped."""
@@ -184,9 +273,25 @@ class Compact:
                 found = [self._row_group() for _ in range(self._structures())]
             elif field == 3 and kind in NUMBERS:
                 self.rows = self.number()
+            elif field == 6 and kind == BINARY:
+                self._writer()
             else:
+                self._notice(field, FILE_FIELDS, "the file")
                 self.skip(kind)
         return found
+
+    def _writer(self) -> None:
+        """The name of the program that wrote the file."""
+        length = self._varint()
+        self._pass(length)
+        if not WRITER.fullmatch(self.content, self.at - length, self.at):
+            self.foreign = self.foreign or "another writer than Arrow"
+
+    def _notice(self, field: int, known: Set[int], where: str) -> None:
+        """Remember a field that we do not write."""
+        if field not in known:
+            what = "key-value metadata" if (where, field) in TEXTS else f"field {field}"
+            self.foreign = self.foreign or f"{what} of {where}"
 
     def _row_group(self) -> RowGroup:
         rows = 0
@@ -197,6 +302,7 @@ class Compact:
             elif field == 3 and kind in NUMBERS:
                 rows = self.number()
             else:
+                self._notice(field, GROUP_FIELDS, "a row group")
                 self.skip(kind)
         return RowGroup(rows, columns)
 
@@ -207,20 +313,22 @@ class Compact:
             if field == 1:
                 raise ValueError("a column that lies in another file")
             if field == 3 and kind == STRUCT:
-                found = self._numbers(LENGTH, DATA_AT, DICTIONARY_AT, marks=SKIPPING)
+                found = self._column_numbers()
             else:
                 self.skipping |= field in INDEXES
+                self._notice(field, CHUNK_FIELDS, "a column")
                 self.skip(kind)
         data = found.get(DATA_AT, 0)
         begin = min(data, found.get(DICTIONARY_AT) or data)
         return begin, begin + found.get(LENGTH, 0)
 
-    def _numbers(self, *wanted: int, marks: Set[int] = frozenset()) -> dict[int, int]:
-        """Some fields of a structure, which is read to its end; others are only noticed."""
+    def _column_numbers(self) -> dict[int, int]:
+        """Where the parts of a column are, and how long it is."""
         found: dict[int, int] = {}
         for field, kind in self.fields():
-            self.skipping |= field in marks
-            if field in wanted and kind in NUMBERS:
+            self.skipping |= field in SKIPPING
+            self._notice(field, COLUMN_FIELDS, "a column")
+            if field in (LENGTH, DATA_AT, DICTIONARY_AT) and kind in NUMBERS:
                 found[field] = self.number()
             else:
                 self.skip(kind)
@@ -228,7 +336,13 @@ class Compact:
 
     def first_number(self) -> int:
         """The field 1 of a structure, which is read to its end."""
-        return self._numbers(1).get(1, 0)
+        found = 0
+        for field, kind in self.fields():
+            if field == 1 and kind in NUMBERS:
+                found = self.number()
+            else:
+                self.skip(kind)
+        return found
 
     def _structures(self) -> int:
         """How many structures a list has, which begins here."""

@@ -18,8 +18,6 @@ from voile.kinds.footers import checked_metadata
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from voile.kinds.kind import Kind
     from voile.kinds.manifest import File, Manifest
 
@@ -33,6 +31,8 @@ MOST_FILES = 10_000
 MOST_ATTRIBUTES = 10_000
 LONGEST_VALUE = 2**16
 """Characters of a name or value."""
+VALUES_IN_WORDS, BYTES_OF_CHARACTER = 13, 4
+"""Values that are listed in the words for a range, at most, and what is written beside them."""
 DESCRIPTION_BYTES = 2**27
 """Of README.md or datapackage.json."""
 MANY_ROWS, ROWS_PER_BYTE = 2**26, 256
@@ -53,7 +53,7 @@ def read_limited(folder: Path) -> bytes:
         ) from None
 
 
-def check_json(raw: bytes) -> None:
+def check_json(raw: bytes, name: str = MANIFEST) -> None:
     """Refuse JSON of which parsing would take too much memory.
 
     Signs within texts are counted as well: there are never fewer signs than values.
@@ -67,7 +67,7 @@ def check_json(raw: bytes) -> None:
         too_many = f"{JSON_VALUES:,} values"
     if too_many:
         raise ReleaseError(
-            f"manifest.json has more than {too_many}",
+            f"{name} has more than {too_many}",
             hint="no release that Voile writes is like that; publish one with a coarser schema",
         )
 
@@ -96,6 +96,12 @@ def longest_text(data: Any) -> int:
         elif isinstance(item, list):
             left += item
     return longest
+
+
+def longest_shown(manifest: Manifest) -> int:
+    """How many bytes a value of the release's files may have: ranges are words for some values."""
+    longest = longest_text([manifest.attributes, manifest.parameters.model_dump(mode="json")])
+    return BYTES_OF_CHARACTER * VALUES_IN_WORDS * (longest + len(" | "))
 
 
 def check_listed(kind: Kind[Any], folder: Path, manifest: Manifest) -> None:
@@ -141,18 +147,21 @@ def check_name(kind: Kind[Any], file: File) -> None:
         )
 
 
-def check_hashes(folder: Path, files: Sequence[File], *, trust: bool = True) -> None:
+def check_hashes(folder: Path, manifest: Manifest, *, trust: bool = True) -> None:
     """Every byte is as it was sealed, and no Parquet file unpacks to more than it states.
 
     Files that were looked at before and not changed are not again; without `trust` in what is
     remembered, all are.
     """
-    home = folder.resolve()
+    home, files = folder.resolve(), manifest.files
+    longest: list[int] = []
     rows = {home / f.path: f.rows for f in files if f.path.endswith(".parquet")}
 
     def look(path: Path) -> None:
         if path in rows:
-            checked_metadata(path, path.relative_to(home).as_posix(), rows[path] or 0)
+            longest[:] = longest or [longest_shown(manifest)]  # of a known file it is not needed
+            name = path.relative_to(home).as_posix()
+            checked_metadata(path, name, rows[path] or 0, longest=longest[0])
 
     try:
         wrong = digests.changed([(home / f.path, f.sha256) for f in files], look, trust=trust)

@@ -10,13 +10,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.arrow import arrow_array
-from voile.engines.encode import ARROW, computed_values, domain_array, is_computed
+from voile.arrow import arrow_array, numpy_array
+from voile.engines.encode import (
+    ARROW,
+    OUTSIDE,
+    codes,
+    computed_values,
+    domain_array,
+    is_computed,
+)
 from voile.errors import ReleaseError
+from voile.kinds.footers import unpacked_bytes
 from voile.schema import Attribute, Keys, Schema, TupleIndex
 from voile.schema.index import code_type
 
 ROW_GROUP = 2**20
+MOST_BESIDE = 2**27
+"""Bytes of memory for a file that is read as a whole, however small the release is."""
+WIDTHS = {pa.string(): 4, pa.int32(): 4, pa.date32(): 4, pa.bool_(): 1}
+"""Bytes of a value in memory, where they are not 8; a text is a place in a dictionary."""
 LISTED = 2**16
 """Columns with larger domains gain nothing from a dictionary."""
 
@@ -33,6 +45,49 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Any:
         raise ReleaseError(
             f"{path.parent.name}/{path.name} cannot be read: {error}", hint="try `voile verify`"
         ) from None
+
+
+def read_beside(
+    path: Path, columns: Sequence[str] | None = None, *, size_on_disk: int, per_byte: int
+) -> Any:
+    """As `read_parquet`, of a file that stands beside the rows and is read as a whole.
+
+    Texts stay dictionaries: one that a million rows have is in memory once. What would take more
+    memory than `per_byte` for each of the release's bytes is refused before it is read.
+    """
+    name = f"{path.parent.name}/{path.name}"
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+        texts = [field.name for field in schema if field.type == pa.string()]
+        needed = rows * sum(WIDTHS.get(field.type, 8) for field in schema)
+        needed += unpacked_bytes(path, name)
+        if needed > max(MOST_BESIDE, per_byte * size_on_disk):
+            raise ReleaseError(
+                f"{name} would take {needed:,} bytes of memory, which is more than a release of "
+                f"{size_on_disk:,} bytes can be about"
+            )
+        with pq.ParquetFile(path, read_dictionary=texts) as file:
+            table = file.read(None if columns is None else list(columns))
+    except (OSError, pa.ArrowException, MemoryError) as error:
+        raise ReleaseError(f"{name} cannot be read: {error}", hint="try `voile verify`") from None
+    return table.unify_dictionaries().combine_chunks()
+
+
+def one_array(column: Any) -> Any:
+    """A column of a table that `read_beside` has read, as one array."""
+    chunks = column.chunks
+    return chunks[0] if len(chunks) == 1 else pa.array([], column.type)
+
+
+def codes_beside(column: Any, attribute: Attribute) -> Any:
+    """The codes of a column of such a table."""
+    found = one_array(column)
+    if not pa.types.is_dictionary(found.type):
+        return codes(found, attribute)
+    missing = attribute.size - 1 if attribute.null else OUTSIDE
+    places = np.append(codes(found.dictionary, attribute), missing)
+    return places[numpy_array(found.indices, len(places) - 1)]
 
 
 def arrow_schema(schema: Schema) -> Any:

@@ -96,11 +96,15 @@ class DomainCells:
 
     def add(self, codes: Sequence[npt.NDArray[np.integer]]) -> None:
         """Count rows, given by the codes of all columns."""
+        self.seen += np.bincount(self.places(codes), minlength=len(self.seen))
+
+    def places(self, codes: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
+        """The cell that each row is in."""
         cell = np.zeros(len(codes[0]), np.int64)
         for column, parts in zip(self.columns, self.parts, strict=True):
             cell *= len(parts.shares)
             cell += parts.of(codes[column])
-        self.seen += np.bincount(cell, minlength=len(self.seen))
+        return cell
 
     def least_chance(self, tails: Floats) -> float:
         """ln of the chance of what is least likely, given ln P of each cell's count.

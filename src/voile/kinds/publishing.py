@@ -19,9 +19,16 @@ from voile.engines.table import Table
 from voile.errors import VoileError
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
-from voile.kinds.registration import NoRegistration, Registrar, Registration
+from voile.kinds.registration import (
+    PENDING,
+    NoRegistration,
+    PendingEntry,
+    Registrar,
+    Registration,
+)
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
+from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
 from voile.progress import Progress, Silent
 from voile.signing import KeySource, SigningKey
@@ -166,12 +173,13 @@ def publish(
             name = getattr(options, "name", None) or source.name
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
+            notes = lost_signatures(target, key)
             release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
-            return with_account(draft.done(release), entry)
+            done = with_account(draft.done(release), entry)
+            return replace(done, notes=(*done.notes, *notes))
         done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
     removed_with(done.release)
-    done.release.registration = entry
-    done.release.signing_key = key
+    PENDING.add(done.release, PendingEntry(entry, key))
     return done
 
 
@@ -182,7 +190,8 @@ def begun(register: Registrar, source: Table, name: str, *, temporary: bool) -> 
     except VoileError as error:
         if not temporary:
             raise
-        return NoRegistration(error)
+        error.__context__ = None  # it is kept for long, and must not keep the table
+        return NoRegistration(error.with_traceback(None))
 
 
 def with_account(done: PublishResult, entry: Registration | None) -> PublishResult:

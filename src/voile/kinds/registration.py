@@ -5,18 +5,20 @@ Kinds know the register by these protocols alone; `voile.register` is one that k
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from voile.errors import VoileError
 from voile.records import Record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from voile.engines.table import Table
     from voile.kinds.release import Release
+    from voile.signing import SigningKey
 
 DepartureUnit = Literal["record", "person"]
 
@@ -39,6 +41,8 @@ class Departure(Record):
     """Departures of one group keep their guarantee together; where it is empty, each its own."""
     member: str = ""
     """Which of the group it is. Two different ones that claim the same place count twice."""
+    adds: bool = True
+    """False where it is made of releases that the register has: it discloses nothing more."""
 
 
 def departure_of(release: Release, path: Path) -> Departure:
@@ -91,7 +95,7 @@ class NoRegistration:
     def reserve(self, departure: Departure) -> None:
         """Refuse the departure."""
         del departure
-        raise self.why
+        raise copy(self.why)  # what is raised keeps all frames that it passes
 
     def left(self) -> None:
         """Never."""
@@ -105,3 +109,55 @@ class Registrar(Protocol):
 
     def begin(self, table: Table, name: str) -> Registration:
         """Recognise the data set of a table that is about to be published."""
+
+    def begin_from(self, name: str, parts: Sequence[str], draw: str) -> Registration:
+        """What is made of rows that were perturbed before: of releases with these digests.
+
+        All that has the same `draw` is made of the same perturbed rows, and counts once.
+        """
+
+
+# ---------------------------------------------------------------------- temporary releases
+
+
+@dataclass(frozen=True)
+class PendingEntry:
+    """What is to be done when a temporary release is saved: register it, and sign it anew."""
+
+    registration: Registration | None
+    key: SigningKey | None = None
+
+
+class PendingEntries:
+    """The entries of temporary releases, by their folder and by their digest.
+
+    A program may open the folder of a temporary release again, or a copy of it, and save that: it
+    leaves by this as well.
+    """
+
+    MOST = 64
+    """Releases that are known by their digest after their folder is gone."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[Path, PendingEntry] = {}
+        self._by_digest: OrderedDict[str, PendingEntry] = OrderedDict()
+
+    def add(self, release: Release, entry: PendingEntry) -> None:
+        """Remember the entry of a temporary release."""
+        self._by_path[release.path.resolve()] = entry
+        self._by_digest[release.manifest.digest] = entry
+        while len(self._by_digest) > self.MOST:
+            self._by_digest.popitem(last=False)
+
+    def of(self, release: Release) -> PendingEntry:
+        """The entry of a release; an empty one where it is not a temporary one of this program."""
+        found = self._by_path.get(release.path.resolve())
+        known = found or self._by_digest.get(release.manifest.digest)
+        return known or PendingEntry(None)
+
+    def forget(self, folder: Path) -> None:
+        """The folder is gone."""
+        self._by_path.pop(folder, None)
+
+
+PENDING = PendingEntries()

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
+from voile.files import check_utf8
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, PARTIAL, REPLACED, VERSION, Manifest
 from voile.kinds.opening import (
@@ -51,12 +52,10 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
-    from voile.kinds.registration import Registration
     from voile.privacy.guarantees.statements import Statement
     from voile.query import DomainSums
     from voile.query.bind import Tables
     from voile.query.query import Query
-    from voile.signing import SigningKey
 
 
 # ----------------------------------------------------------------------
@@ -123,10 +122,6 @@ class Release(ABC):
         self.path = path
         self.manifest = manifest
         self._beside: tuple[Any, OpenedView, Tables] | None = None
-        self.signing_key: SigningKey | None = None
-        """For a temporary release: the key that signs it again when it is registered and saved."""
-        self.registration: Registration | None = None
-        """For a temporary release: the entry that is written when it is saved."""
 
     @classmethod
     def open(cls, path: str | Path, *, check: bool = True) -> Self:
@@ -137,6 +132,7 @@ class Release(ABC):
         `verify` looks at more.
         """
         folder = Path(path)
+        check_utf8(folder)
         if not folder.is_dir():
             raise UsageError(f"there is no release {str(path)!r}", hint=hint_at(folder))
         if PARTIAL in folder.resolve().name:
@@ -160,7 +156,7 @@ class Release(ABC):
         kind, manifest = read_manifest(read_limited(folder))
         check_listed(kind, folder, manifest)
         if check:
-            check_hashes(folder, manifest.files)
+            check_hashes(folder, manifest)
         release = kind.release(folder, manifest)
         if not isinstance(release, cls):
             raise UsageError(
@@ -172,11 +168,13 @@ class Release(ABC):
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
         """Copy to a folder of that name: written beside, verified, then renamed into place.
 
-        A temporary release leaves by this: it is written into the register before.
+        A temporary release leaves by this, also one that was opened again: it is written into the
+        register before.
         """
+        from voile.kinds.registration import PENDING
         from voile.kinds.staging import copy  # it opens what it has written
 
-        copy(self, Path(path), overwrite=overwrite, entry=self.registration)
+        copy(self, Path(path), overwrite=overwrite, pending=PENDING.of(self))
         return self.open(path, check=False)  # it was verified just now
 
     @property
@@ -217,6 +215,14 @@ class Release(ABC):
         Raises ReleaseError where they are not; False where the kind has no such law.
         """
         return False
+
+    @property
+    def unseen(self) -> str:
+        """Why `check_plausible` does not look at the rows, where it does not."""
+        return (
+            "the rows were not looked at because no law of chance says how rows of "
+            f"{self.kind} come about"
+        )
 
     @property
     def unprotected(self) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,9 +15,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.errors import ReleaseError, UsageError, spelled
+from voile.errors import ReleaseError, UsageError, VoileError, spelled
 from voile.files import sync
 from voile.kinds.manifest import PARTIAL, SIGNATURE
+from voile.kinds.registration import PENDING
 from voile.kinds.release import Release
 from voile.records import Record
 from voile.signing import KeySource, Signature, SignerSource, SigningKey
@@ -59,6 +61,20 @@ def stated_in(release: Release) -> list[Signature]:
         return SignatureFile.parse(raw).signatures
     except SignatureFileError as error:
         raise ReleaseError(f"{SIGNATURE} is broken: {error}", hint=BROKEN) from None
+
+
+def lost_signatures(target: Path, sign: SigningKey | None) -> tuple[str, ...]:
+    """A note for whoever replaces a signed release by one that nobody has signed."""
+    if sign is not None or not (target / SIGNATURE).exists():
+        return ()
+    try:
+        names = ", ".join(one.signer for one in stated_in(Release.open(target, check=False)))
+    except VoileError:
+        names = "a key that cannot be read"
+    return (
+        f"the release that was replaced was signed by {names}; this one is not signed, and fails "
+        f"where a signer is asked for: voile sign {shlex.quote(str(target))} KEY",
+    )
 
 
 def read(path: Path) -> bytes | None:
@@ -220,7 +236,7 @@ def sign(
     from voile.kinds.verification import verify  # noqa: PLC0415  (it checks signatures)
 
     made = key if isinstance(key, SigningKey) else SigningKey.read(key, passphrase=passphrase)
-    if isinstance(release, Release) and release.registration is not None:
+    if isinstance(release, Release) and PENDING.of(release).registration is not None:
         raise UsageError(
             "a temporary release has another digest when it is saved and registered",
             hint=f"save it and sign what `save` returns, or publish it with {spelled('sign')}",

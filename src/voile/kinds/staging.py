@@ -17,7 +17,7 @@ from pathlib import Path
 
 from voile import exchange
 from voile.errors import UsageError, VoileError
-from voile.files import TEMPORARY, check_free, sync
+from voile.files import TEMPORARY, check_free, check_utf8, sync
 from voile.kinds.manifest import (
     DATA_PACKAGE,
     MANIFEST,
@@ -26,7 +26,7 @@ from voile.kinds.manifest import (
     SIGNATURE,
     Manifest,
 )
-from voile.kinds.registration import Registration, departure_of
+from voile.kinds.registration import PENDING, PendingEntry, Registration, departure_of
 from voile.kinds.release import Release
 from voile.kinds.signatures import sign_written
 from voile.kinds.verification import check, check_files
@@ -49,6 +49,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
     if target.is_symlink():
         raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
+    check_utf8(target)
     put_back(target)
     check_free(target, overwrite=overwrite)
     if target.exists():
@@ -235,7 +236,13 @@ def place_for(to: str | Path | None, *, overwrite: bool) -> Iterator[Path]:
 
 def removed_with(release: Release) -> None:
     """Let the temporary folder of a release go when the release does."""
-    weakref.finalize(release, TEMPORARY.remove, release.path.parent)
+    weakref.finalize(release, removed, release.path.resolve())
+
+
+def removed(folder: Path) -> None:
+    """Remove the folder of a temporary release."""
+    PENDING.forget(folder)
+    TEMPORARY.remove(folder.parent)
 
 
 def reseal(folder: Path, manifest: Manifest, *, registered: bool) -> None:
@@ -249,14 +256,13 @@ def reseal(folder: Path, manifest: Manifest, *, registered: bool) -> None:
     (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
 
 
-def copy(
-    release: Release, target: Path, *, overwrite: bool, entry: Registration | None = None
-) -> Release:
+def copy(release: Release, target: Path, *, overwrite: bool, pending: PendingEntry) -> Release:
     """Copy a release to another folder, verified before it is in place.
 
-    With an `entry` it leaves only now: it is registered, says so, and is signed anew.
+    With an entry it leaves only now: it is registered, says so, and is signed anew.
     """
-    key = None if entry is None else release.signing_key
+    entry = pending.registration
+    key = None if entry is None else pending.key
     with Staging(target, overwrite=overwrite, sign=key) as staging:
         shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
         if entry is not None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.errors import UsageError
-from voile.files import check_free
+from voile.files import check_free, check_utf8
 from voile.formulas import NUMBER, PATTERN, as_text
 
 
@@ -40,6 +40,7 @@ def without_formulas(table: pa.Table) -> pa.Table:
 
 def check_file(path: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done."""
+    check_utf8(path)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
     check_free(path, overwrite=overwrite)

@@ -7,22 +7,32 @@ that it names. A signature says who vouches for the rest.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from voile.arrow import numpy_array
 from voile.errors import ReleaseError
-from voile.kinds.footers import checked_metadata
-from voile.kinds.manifest import MANIFEST, SIGNATURE
-from voile.kinds.opening import MISFITS, check_hashes
+from voile.kinds.footers import check_own_bytes, checked_metadata
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE
+from voile.kinds.opening import MISFITS, check_hashes, check_json
 from voile.kinds.release import Release
 from voile.kinds.signatures import SignatureCheck, SignatureReport, Trust, signatures_of
 from voile.records import Record
+from voile.schema import Attribute, Schema, Values
 from voile.signing import SignerSource
+
+PACKAGE_KEYS = {"name", "title", "description", "resources"}
+RESOURCE_KEYS = {"name", "title", "path", "format", "mediatype", "schema"}
+ZEROS_AT_A_TIME = 2**16
 
 
 @dataclass(frozen=True)
@@ -30,8 +40,8 @@ class Verification(Record):
     """What was seen of a release. None: it does not apply, or could not be looked at."""
 
     json_keys: ClassVar[tuple[str, ...]] = (
-        "release", "ok", "files", "rows", "whole", "terms", "rows_plausible", "signed_by",
-        "signatures", "simulated", "unprotected", "problems",
+        "release", "ok", "files", "rows", "whole", "terms", "rows_plausible", "rows_unseen",
+        "signed_by", "signatures", "simulated", "unprotected", "problems",
     )  # fmt: skip
 
     release: str
@@ -40,6 +50,8 @@ class Verification(Record):
     whole: bool = False
     terms: bool | None = None
     rows_plausible: bool | None = None
+    rows_unseen: str | None = None
+    """Why the rows were not looked at, where they could have been and were not."""
     signed_by: str | bool | None = None
     """The fingerprint of a key; False: a signature is broken, revoked or not there as it should."""
     signatures: tuple[SignatureReport, ...] = ()
@@ -147,6 +159,7 @@ def examine(
         whole=whole,
         terms=terms,
         rows_plausible=plausible,
+        rows_unseen=release.unseen if terms and plausible is None else None,
         signed_by=signed.signed_by if whole else unsigned,
         signatures=signed.signatures,
         simulated=release.manifest.simulated,
@@ -166,7 +179,10 @@ def check_files(release: Release) -> None:
     for file in files:
         if file.path.endswith(".parquet") != (file.rows is not None):
             raise ReleaseError(f"manifest.json: {file.path} must state its rows")
-    check_hashes(release.path, files, trust=False)
+    if not {README, DATA_PACKAGE} <= named:
+        raise ReleaseError(f"manifest.json does not name {README} and {DATA_PACKAGE}")
+    check_hashes(release.path, release.manifest, trust=False)
+    check_package(release)
     folders = {parent for path in named for parent in map(str, Path(path).parents)}
     for found in sorted(release.path.rglob("*")):
         relative = found.relative_to(release.path).as_posix()
@@ -187,9 +203,58 @@ def check_rows(release: Release) -> None:
         columns = metadata.schema.to_arrow_schema()
         if columns.names != wanted.names or columns.types != wanted.types:
             raise ReleaseError(f"{file.path} does not have the columns of the schema")
+        check_own_bytes(path, file.path)
+        check_zeros(release.schema, path, file.path, wanted)
         total += file.rows if release.counts_rows(file.path) else 0
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
     if outside := release.foreign_attribute():
         raise ReleaseError(f"column {outside!r} has values outside the domain of the schema")
     release.check_contents()
+
+
+def check_package(release: Release) -> None:
+    """datapackage.json is about the release's own files, and holds no rows itself."""
+    raw = (release.path / DATA_PACKAGE).read_bytes()
+    check_json(raw, DATA_PACKAGE)
+    try:
+        package = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"{DATA_PACKAGE} is not JSON that can be read: {error}") from None
+    listed = package.get("resources") if isinstance(package, dict) else None
+    if not isinstance(listed, list) or not set(package) <= PACKAGE_KEYS:
+        raise ReleaseError(f"{DATA_PACKAGE} is not the data package of a Voile release")
+    paths: list[object] = []
+    for resource in listed:
+        if not isinstance(resource, dict) or not set(resource) <= RESOURCE_KEYS:
+            raise ReleaseError(f"{DATA_PACKAGE} has a resource with more than Voile writes")
+        named = resource.get("path")
+        paths += named if isinstance(named, list) else [named]
+    own = [file.path for file in release.manifest.files if file.rows is not None]
+    if sorted(map(str, paths)) != sorted(own):
+        other = next((p for p in paths if p not in own), "not all of them")
+        raise ReleaseError(f"{DATA_PACKAGE} names other files than the release's: {other!r}")
+
+
+def check_zeros(schema: Schema, path: Path, name: str, wanted: Any) -> None:
+    """Zeros have the sign of the one that the domain lists: it would tell rows apart unseen."""
+    numbers = [field.name for field in wanted if field.type == pa.float64()]
+    if not numbers:
+        return
+    negative = {a.name: lists_negative_zero(a) for a in schema if a.name in numbers}
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(ZEROS_AT_A_TIME, columns=numbers):
+            for column in batch.column_names:
+                values = numpy_array(batch.column(column), 1.0)
+                zeros = values[values == 0]
+                if (np.signbit(zeros) != negative.get(column, False)).any():
+                    raise ReleaseError(
+                        f"column {column!r} has values outside the domain of the schema: {name} "
+                        "has zeros of both signs"
+                    )
+
+
+def lists_negative_zero(attribute: Attribute) -> bool:
+    """Whether the zero that a domain lists is -0.0."""
+    listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)

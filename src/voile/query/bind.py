@@ -11,6 +11,7 @@ import datetime as dt
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -26,7 +27,7 @@ from voile.query.language import (
     own_table,
     why_not,
 )
-from voile.query.lengths import in_schema, too_costly
+from voile.query.lengths import MOST_MADE, ColumnLength, in_schema, overgrown, too_costly
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
 from voile.query.text import (
     UnwrittenError,
@@ -87,6 +88,11 @@ class Binder:
     remarks: list[str] = field(default_factory=list)
     """What the analyst should know and is not wrong."""
 
+    @cached_property
+    def lengths(self) -> ColumnLength:
+        """The most characters of each column's values."""
+        return in_schema(self.schema)
+
     def expression(self, tree: exp.Expr) -> Expression:
         """A syntax tree bound to the schema's attributes."""
         node, reads = self.bound(tree)
@@ -145,6 +151,7 @@ class Binder:
         for node in holder.this.walk():
             self._check(node, inside=_encloses(holder.this, node))
             self._check_kinds(node)
+        self._check_lengths(holder.this)
         reads: set[str] = set()
         for node in reversed(list(holder.walk())):  # a part before its whole
             replacement = self._replaced(node, reads)
@@ -174,7 +181,7 @@ class Binder:
             self._check_type(node)
         if isinstance(node, exp.Pad):
             self._check_padding(node)
-        if costly := too_costly(node, in_schema(self.schema)):
+        if costly := too_costly(node, self.lengths):
             message, hint = costly
             raise refusal(self.sql, message, place(self.sql, [node]), hint)
         if isinstance(node, exp.Floor | exp.Ceil) and node.args.get("decimals"):
@@ -220,6 +227,12 @@ class Binder:
         if not (isinstance(length, exp.Literal) and length.is_int and int(length.this) <= PADDING):
             raise refusal(self.sql, f"{short(node)} pads to a length that is not a small number",
                           place(self.sql, [node]), f"write a number up to {PADDING}")  # fmt: skip
+
+    def _check_lengths(self, tree: exp.Expr) -> None:
+        if node := overgrown(tree, self.lengths):
+            message = f"{short(node)} may make a text of more than {MOST_MADE:,} characters"
+            raise refusal(self.sql, message, place(self.sql, [node]),
+                          "use shorter texts, or cut them with left(x, 100) first")  # fmt: skip
 
     def _replaced(self, node: exp.Expr, reads: set[str]) -> exp.Expr:
         """What a node means: NULL where it cannot be computed, numbers as doubles.

@@ -1,9 +1,9 @@
 """How long texts can get in an expression, and what may be done with long ones.
 
 Bounds from the expression and the public domain alone: nobody can make a computer busy for minutes
-with a short query. Most functions of text take time in proportion to its length. Those that do not
-are bounded here: distances take time in proportion to the product of two lengths, and so may a
-pattern and the text that it is looked for in.
+with a short query, or fill its memory. Most functions of text take time in proportion to its
+length. Those that do not are bounded here: distances take time in proportion to the product of two
+lengths, and so may a pattern and the text that it is looked for in.
 """
 
 from __future__ import annotations
@@ -17,16 +17,24 @@ from voile.schema import Attribute, Schema, Values
 
 SHORT = 64
 """What numbers and dates are at most, as texts."""
+MOST_MADE = 10_000
+"""Characters of a text that an expression makes of others, on the way to its value."""
 MOST_COMPARED = 256
 """Characters of a text whose distance from another is computed."""
 MOST_MATCHED = 2**20
 """Characters of a text times those of the pattern that is looked for in it."""
-Replacing = exp.Replace | exp.RegexpReplace | exp.Translate
+MAKING = (
+    exp.Replace, exp.RegexpReplace, exp.Pad, exp.TimeToStr, exp.Concat, exp.ConcatWs, exp.DPipe,
+)  # fmt: skip
+"""What they give may be longer than each of their parts."""
+CHOOSING = (exp.Binary, exp.Predicate, exp.Not, exp.Paren, exp.Case, exp.If, exp.Coalesce,
+            exp.Nullif, exp.Greatest, exp.Least, exp.Tuple)  # fmt: skip
+"""What they give is one of their parts, a number or a truth value."""
 KEEPING = (
     exp.Lower, exp.Upper, exp.Initcap, exp.Trim, exp.Reverse, exp.Paren, exp.Cast, exp.TryCast,
-    exp.Substring, exp.Left, exp.Right, exp.RegexpExtract, exp.SplitPart,
+    exp.Substring, exp.Left, exp.Right, exp.RegexpExtract, exp.SplitPart, exp.Translate,
 )  # fmt: skip
-"""What they give is no longer than their first part."""
+"""What they give is no longer than their first part; as a number, than a short text."""
 DISTANCES = frozenset({"levenshtein", "damerau_levenshtein", "jaccard", "hamming"})
 PATTERNS = (
     exp.Like, exp.ILike, exp.Glob, exp.SimilarTo, exp.RegexpLike, exp.RegexpILike,
@@ -36,37 +44,56 @@ ColumnLength = Callable[[exp.Column], int]
 
 
 def longest(node: exp.Expr, column_length: ColumnLength) -> int:
-    """The most characters of any text inside; grows like the texts do."""
-    if isinstance(node, exp.Literal):
+    """The most characters that an expression comes to, as a text."""
+    return length_of(node, column_length, lambda child: longest(child, column_length))
+
+
+def length_of(node: exp.Expr, column_length: ColumnLength, part: Callable[[exp.Expr], int]) -> int:
+    """The most characters of a node, where `part` says those of each of its parts."""
+    if isinstance(node, exp.Literal | exp.RawString):
         return len(str(node.this))
     if isinstance(node, exp.Column):
         return column_length(node)
-    inner = [longest(child, column_length) for child in node.iter_expressions()]
+    inner = [part(child) for child in node.iter_expressions()]
+    if isinstance(node, MAKING):
+        return made_length(node, inner, part)
+    if isinstance(node, KEEPING):
+        most = kept_length(node)
+        least = SHORT if isinstance(node, exp.Cast | exp.TryCast) else 0
+        return max(least, part(node.this) if most is None else min(most, part(node.this)))
+    return max([SHORT, *inner]) if isinstance(node, CHOOSING) else sum(inner) + SHORT
+
+
+def made_length(node: exp.Expr, inner: list[int], part: Callable[[exp.Expr], int]) -> int:
+    """The most characters of a text that is made of others, which have `inner`."""
     if isinstance(node, exp.Pad):
         return max(PADDING, *inner)
-    if isinstance(node, Replacing):
-        own, *others = inner
-        return (own + 1) * max(1, *others)
+    if isinstance(node, exp.Replace | exp.RegexpReplace):
+        # An empty pattern is found around every character, which stays.
+        other = node.args.get("replacement")
+        return (part(node.this) + 1) * (1 + (part(other) if other else 0))
     if isinstance(node, exp.TimeToStr):
         return SHORT * max(1, *inner)
-    # A separator stands between every two.
-    separators = len(inner) * inner[0] if isinstance(node, exp.ConcatWs) and inner else 0
-    return sum(inner) + SHORT + separators
+    if isinstance(node, exp.ConcatWs):
+        return sum(inner) + len(inner) * max([0, *inner[:1]])  # a separator between every two
+    return sum(inner)
 
 
-def longest_value(node: exp.Expr, column_length: ColumnLength) -> int:
-    """The most characters of what a text comes to, where that is less than those inside."""
-    if isinstance(node, exp.Left | exp.Right) and (most := whole(node.expression)) is not None:
-        return min(most, longest_value(node.this, column_length))
-    if isinstance(node, exp.Substring) and (most := whole(node.args.get("length"))) is not None:
-        return min(most, longest_value(node.this, column_length))
-    if isinstance(node, KEEPING):
-        own = longest_value(node.this, column_length)
-        return max(own, SHORT) if isinstance(node, exp.Cast | exp.TryCast) else own
-    if isinstance(node, exp.DPipe):
-        sides = (node.this, node.expression)
-        return sum(longest_value(side, column_length) for side in sides)
-    return longest(node, column_length)
+def kept_length(node: exp.Expr) -> int | None:
+    """How many characters of a text are kept; None for all, or as many as there may be."""
+    if isinstance(node, exp.Left | exp.Right):
+        return whole(node.expression)
+    return whole(node.args.get("length")) if isinstance(node, exp.Substring) else None
+
+
+def overgrown(tree: exp.Expr, column_length: ColumnLength) -> exp.Expr | None:
+    """An expression inside that may make a text of more than `MOST_MADE` characters."""
+    found: dict[int, int] = {}
+    for node in reversed(list(tree.walk())):  # parts before their whole
+        found[id(node)] = most = length_of(node, column_length, lambda part: found[id(part)])
+        if most > MOST_MADE and isinstance(node, MAKING):
+            return node
+    return None
 
 
 def whole(node: exp.Expr | None) -> int | None:
@@ -81,14 +108,14 @@ def too_costly(node: exp.Expr, column_length: ColumnLength) -> tuple[str, str] |
         parts = (
             node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
         )
-        most = max((longest_value(part, column_length) for part in parts if part), default=0)
+        most = max((longest(part, column_length) for part in parts if part), default=0)
         if most > MOST_COMPARED:
             return (
                 f"{name} of texts with up to {most:,} characters takes too long",
                 f"{name} takes texts of up to {MOST_COMPARED}: cut them, as in left(x, 100)",
             )
     if isinstance(node, PATTERNS) and isinstance(node.expression, exp.Expr):
-        text, pattern = (longest_value(p, column_length) for p in (node.this, node.expression))
+        text, pattern = (longest(p, column_length) for p in (node.this, node.expression))
         if text * pattern > MOST_MATCHED:
             return (
                 f"{node.key} with a pattern of up to {pattern:,} characters in texts of up to "

@@ -18,6 +18,7 @@ from voile.query.aggregate import Aggregates, Formula, is_aggregate, plain_name
 from voile.query.bind import Binder, Partner, Tables, unknown_table
 from voile.query.predicate import Atom, Predicate, both
 from voile.query.query import Order, OutputColumn, Query
+from voile.query.quoting import quote_identifier
 from voile.query.text import (
     ASK,
     first_token,
@@ -78,8 +79,14 @@ def only(sql: str, node: exp.Expr, known: set[str]) -> None:
 
 SCHEMA = "main"
 """Where tables are if nothing else is said: tools write main.name."""
-CATALOGS = re.compile(r"(information_schema|pg_|duckdb_|sqlite_|pragma_)", re.IGNORECASE)
-"""Names that databases give to what they know of their own tables."""
+FREE = re.compile(r"\w[\w $-]*")
+"""What may be called any name: a word or some. Paths, files and addresses are none."""
+TAKEN = re.compile(
+    r"(information_schema|pg_|duckdb_|sqlite_|pragma_|read_|sniff_).*|\w+_scan(_pushdown)?"
+    r"|glob|range|generate_series|unnest",
+    re.IGNORECASE,
+)
+"""Names that databases give to what they know of their own tables, and to what reads others."""
 
 
 class From:
@@ -116,7 +123,7 @@ class From:
                 self.sql,
                 "FROM must name the release's table",
                 place(self.sql, [table], "from", "select"),
-                "write from name; a release holds one table and any name will do",
+                "write from name; a release holds one table, and any plain name will do",
             )
         self._check_plain(table)
         only(self.sql, table, {"this", "alias", "db"})
@@ -125,21 +132,29 @@ class From:
         return table
 
     def _check_plain(self, table: exp.Table) -> None:
-        """Refuse tables of a catalog: one that is answered as the release would mislead."""
+        """Refuse what names another table: one that is answered as the release would mislead."""
         parts = [part for key in ("catalog", "db", "this") if (part := table.args.get(key))]
-        own = {name.lower() for name in (*self.tables, self.called)}
         start = place(self.sql, [table], "from")
         outer = [part.name.lower() for part in parts[:-1]]
         plain = outer in ([], [SCHEMA]) and self.sql[start : start + 1] != "'"
-        if plain and (table.name.lower() in own or not CATALOGS.match(table.name)):
+        if plain and self._may_be_called(table.name):
             return
         named = ".".join(part.name for part in parts)
+        own = self.called or "name"
+        wanted = own if own.isidentifier() else quote_identifier(own)
         raise refusal(
             self.sql,
-            f"there is no table {named!r}: there is one table, and no catalog, schema or file",
+            f"there is no table {named!r}: there is one table, and no catalog, schema, function or "
+            "file",
             start,
-            f"write from {self.called or 'name'}",
+            f"write from {wanted}, or any other name of letters and digits",
         )
+
+    def _may_be_called(self, name: str) -> bool:
+        """Whether a name is one of the table's own, or says nothing of what it stands for."""
+        if name.lower() in {own.lower() for own in (*self.tables, self.called)}:
+            return True
+        return bool(FREE.fullmatch(name)) and not TAKEN.fullmatch(name)
 
     def _join(self, binder: Binder, join: exp.Join) -> None:
         table = self._table(join.this)
@@ -246,7 +261,8 @@ SEVERAL: dict[type[exp.Expr], str] = {
 def parse(sql: str, schema: Schema, tables: Tables | None = None, called: str = "") -> Query:
     """Read a query about a release with this schema; `tables` are the analyst's own.
 
-    `called` is the name of the table, for messages: any plain name stands for it.
+    `called` is the name of the table. Other words stand for it too, but no path, file, function or
+    catalog does.
     """
     try:
         tree = single_select(sql)

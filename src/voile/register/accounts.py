@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -58,6 +58,12 @@ class SpendingLimit(Record):
     delta: float = 0.0
     unit: AccountUnit = "exchange"
 
+    def is_within(self, other: SpendingLimit) -> bool:
+        """Whether it allows nothing that the other refuses."""
+        return (
+            self.unit == other.unit and self.epsilon <= other.epsilon and self.delta <= other.delta
+        )
+
     @property
     def words(self) -> str:
         """The limit in words."""
@@ -69,7 +75,8 @@ class SpendingLimit(Record):
 class RegisteredDeparture(Record):
     """One line of an account."""
 
-    json_keys = ("id", "when", "what", "guarantee", "unit=what_is.unit", "state", "how", "notes")
+    json_keys = ("id", "when", "what", "guarantee", "unit=what_is.unit", "adds=what_is.adds",
+                 "state", "how", "notes")  # fmt: skip
 
     id: str
     at: float
@@ -205,7 +212,10 @@ def ratios_of(departure: Departure) -> RatioRange | None:
 
 @dataclass(frozen=True)
 class Copies:
-    """Departures that keep one promise together, and how often that promise was used up."""
+    """Departures that keep one promise together, and how often that promise was used up.
+
+    What is made of releases that are in the register themselves uses up nothing.
+    """
 
     departures: tuple[RegisteredDeparture, ...]
 
@@ -263,22 +273,28 @@ class UnitTotal(Record):
 class DataSetAccount(Record):
     """All that has left of one data set."""
 
-    json_keys = ("data_set", "left", "total", "limit")
+    json_keys = ("data_set", "left", "total", "limit", "aliases")
 
     data_set: str
     left: tuple[RegisteredDeparture, ...]
     limit: SpendingLimit | None = None
+    """The strictest of those that hold."""
+    aliases: tuple[str, ...] = ()
+    """Further names of it."""
+    limits: tuple[tuple[str, SpendingLimit], ...] = ()
+    """All limits that hold, by the names that they were set for."""
 
     def with_departure(self, departure: RegisteredDeparture) -> DataSetAccount:
         """The account after one more."""
-        return DataSetAccount(self.data_set, (*self.left, departure), self.limit)
+        return replace(self, left=(*self.left, departure))
 
     @cached_property
     def groups(self) -> list[Copies]:
         """Departures by the promise that they keep together."""
         found: dict[str, list[RegisteredDeparture]] = {}
         for one in self.left:
-            found.setdefault(one.group, []).append(one)
+            if one.what_is.adds:
+                found.setdefault(one.group, []).append(one)
         return [Copies(tuple(some)) for some in found.values()]
 
     @property
@@ -363,29 +379,31 @@ class DataSetAccount(Record):
         return "; ".join(parts) or main.sum.way
 
     def is_bounded(self, departure: RegisteredDeparture) -> bool:
-        """Whether a departure has a number for the unit of the limit."""
-        return loss_of(departure.what_is, self.unit).is_bounded
+        """Whether a departure has a number for the unit of the limit, or adds nothing."""
+        return not departure.what_is.adds or loss_of(departure.what_is, self.unit).is_bounded
 
-    def excess(self) -> str:
+    def excess(self, *, planned: bool = False) -> str:
         """What exceeds the limit, in words; empty where nothing does.
 
-        Of what left before and has no ε nothing can be taken back; it is listed apart.
+        Of what left before and has no ε nothing can be taken back; it is listed apart. `planned`
+        where the last of it has not left yet.
         """
         if self.limit is None:
             return ""
         limit, total = self.limit, self.unit_total(self.limit.unit).sum
+        adds, needs = ("would add", "would need") if planned else ("adds", "needs")
         if total.epsilon is None:
             return "" if not self.summed else f"no ε holds for all of it at δ = {limit.delta:g}"
         if total.epsilon > limit.epsilon * (1 + 1e-9):
-            return f"all of it would add up to {total_words(total, limit.unit)}"
+            return f"all of it {adds} up to {total_words(total, limit.unit)}"
         if total.delta > limit.delta * (1 + 1e-9):
-            return f"all of it would need δ = {total.delta:.3g}"
+            return f"all of it {needs} δ = {total.delta:.3g}"
         return ""
 
     @property
     def summed(self) -> list[RegisteredDeparture]:
         """What has a number for the unit of the limit."""
-        return [one for one in self.left if self.is_bounded(one)]
+        return [one for one in self.left if one.what_is.adds and self.is_bounded(one)]
 
 
 def priors_of(departures: Sequence[RegisteredDeparture]) -> Iterator[float]:

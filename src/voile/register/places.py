@@ -32,6 +32,11 @@ class RegisterPlace:
 
         return place(str(self.address))
 
+    @property
+    def full(self) -> str:
+        """The same, from whatever folder one looks."""
+        return str(self) if self.file is None else str(self.file.absolute())
+
 
 def register_place(given: str | Path | None = None) -> RegisterPlace:
     """The register that is named, or the one of VOILE_REGISTER, or the user's own."""

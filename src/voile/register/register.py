@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, get_args
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
@@ -25,23 +25,41 @@ from voile.register.accounts import (
     DataSetAccount,
     RegisteredDeparture,
     SpendingLimit,
-    State,
     rounded_up,
+    written_time,
+)
+from voile.register.contents import (
+    LEFT,
+    STAYED,
+    WITHDRAWN,
+    RegisterContents,
+    add_alias,
+    add_event,
+    all_rows,
+    insert_missing,
+    link_same,
+    read_contents,
+)
+from voile.register.counter import (
+    RegisterChange,
+    RegisterCounter,
+    add_change,
+    has_change,
+    last_change,
 )
 from voile.register.keys import FingerprintKey, KeyFile
 from voile.register.places import KEY, RegisterPlace, register_place
 from voile.register.store import (
-    COPIED,
     RegisterError,
     RegisterStore,
     Run,
+    T,
+    Work,
     new_id,
     open_store,
 )
 from voile.units import counted
 
-T = TypeVar("T")
-LEFT, STAYED, WITHDRAWN = "left", "stayed", "withdrawn"
 LONGEST_NAME = 200
 
 
@@ -51,18 +69,26 @@ class Recognition(Record):
 
     data_set: str
     by: str
-    """'name', 'rows', 'name and rows', or 'new'."""
+    """'name', 'rows', 'name and rows', 'parts', or 'new'."""
     overlap: Any = None
     """A `RowOverlap`, where rows were compared."""
+    called: str = ""
+    """The name that it was known by, where that is another."""
 
     @property
     def words(self) -> str:
         """How it is known, and how sure."""
+        if self.by in FIXED_WORDS:
+            return FIXED_WORDS[self.by]
+        name = f"its name {self.called!r}" if self.called else "its name"
         if self.overlap is None:
-            return "by its name" if self.by != "new" else "not seen before"
+            return f"by {name}"
         if self.by == "name":
-            return f"by its name alone ({self.overlap.words})"
+            return f"by {name} alone ({self.overlap.words})"
         return f"by its {self.by}: {self.overlap.words}"
+
+
+FIXED_WORDS = {"new": "not seen before", "parts": "made of releases of it"}
 
 
 class Register:
@@ -72,35 +98,136 @@ class Register:
         self.place = place
         self.store = store or open_store(place)
         self.key_file = KeyFile(place.key)
+        self.counter = RegisterCounter(place.key)
 
     @classmethod
     def open(cls, given: str | Path | None = None) -> Register:
         """The register that is named, or that of VOILE_REGISTER, or the user's own."""
         return cls(register_place(given))
 
+    # ------------------------------------------------------------------ transactions
+
+    def read(self, work: Work[T]) -> T:
+        """Look at one moment's state; refused where it is older than what was seen before."""
+
+        def checked(run: Run) -> T:
+            self._check_newest(run)
+            return work(run)
+
+        return self.store.read(checked)
+
+    def write(self, work: Work[T]) -> T:
+        """One change, on disk when this returns, and counted."""
+        if self.place.file is not None:
+            self._check_there()
+
+        def checked(run: Run) -> tuple[T, RegisterChange]:
+            self._check_newest(run)
+            return work(run), add_change(run, self.place.full)
+
+        done, change = self.store.write(checked)
+        self.counter.keep(change)
+        return done
+
+    def exists(self) -> bool:
+        """Whether there is a register; refused where there was one, and is none any more."""
+        if self.store.exists():
+            return True
+        self._check_there()
+        return False
+
+    def _check_there(self) -> None:
+        """Refuse to begin anew where a register was."""
+        known = self.counter.at(self.place.full)
+        if known is not None and not self.store.exists():
+            raise RegisterError(
+                f"the register {self.place} is not there any more, though it had "
+                f"{counted(known.number, 'change')}",
+                hint="put it back; if it is lost, begin a new one, and merge a backup into it: "
+                f"{self._accepting}",
+            )
+
+    def _check_newest(self, run: Run) -> None:
+        """Refuse an old copy, or another register in its place: what left since is not in it."""
+        here = last_change(run, self.place.full)
+        known = self.counter.of(here.register) or self.counter.at(self.place.full)
+        if known is not None and not has_change(run, known):
+            raise self._older(known, here)
+
+    def _older(self, known: RegisterChange, here: RegisterChange) -> RegisterError:
+        return RegisterError(
+            f"the register {self.place} is an old copy, or another one: it has "
+            f"{counted(here.number, 'change')}, and lacks change {known.number} that was made here",
+            hint="put the newer one back; if it is lost, go on with this one, which does not have "
+            f"what left since: {self._accepting}",
+        )
+
+    @property
+    def _accepting(self) -> str:
+        return f"voile register accept --register {shlex.quote(str(self.place))}"
+
+    def accept(self) -> int:
+        """Go on with an old copy that was put back; how many changes are not in it, at most.
+
+        The register keeps a note of it, which is shown with the accounts.
+        """
+        place = self.place.full
+        self.store.begin()
+
+        def enter(run: Run) -> tuple[int, RegisterChange]:
+            here = last_change(run, place)
+            known = self.counter.of(here.register) or self.counter.at(place)
+            if known is None or has_change(run, known):
+                return 0, here
+            lost = known.number - (here.number if known.register == here.register else 0)
+            until = written_time(time.time())
+            note = f"an older copy was put back: what left before {until} may be missing"
+            return max(lost, 1), add_change(run, place, note)
+
+        lost, change = self.store.write(enter)
+        if lost:
+            self.counter.replace(change)
+            self.counter.forget(place, but=change.register)
+        return lost
+
+    def notes(self) -> list[str]:
+        """What is to be known of the register as a whole."""
+        if not self.exists():
+            return []
+        found = self.read(lambda run: run("SELECT note FROM changes ORDER BY number"))
+        return [note for (note,) in found if note]
+
     # ------------------------------------------------------------------ what leaves
 
     def begin(self, table: Table, name: str) -> RegisterEntry:
         """Recognise the data set of a table that is about to be published."""
         check_data_set(name)
+        self._check_there()
         self.store.begin()
         keys = self._keys()
-        known = self.store.read(lambda run: stored_sketches(run, keys))
+        known = self.read(lambda run: stored_sketches(run, keys))
         sketches, overlaps = fingerprints(table, keys, known)
-        names = self.store.read(data_sets_of)
-        found = recognised(name, names, [(one.data_sets, o) for one, o in overlaps])
+        contents = self.read(read_contents)
+        found = recognised(name, contents, [(one.data_sets, o) for one, o in overlaps])
         return RegisterEntry(self, name, sketches, found, {one.digest for one in known}, keys)
+
+    def begin_from(self, name: str, parts: Sequence[str], draw: str) -> MadeOfReleases:
+        """What is made of rows that were perturbed before: of releases with these digests.
+
+        All that has the same `draw` is made of the same perturbed rows, and counts once.
+        """
+        check_data_set(name)
+        self._check_there()
+        return MadeOfReleases(self, name, (), [], set(), (), draw=draw, parts=tuple(parts))
 
     def _keys(self) -> tuple[FingerprintKey, ...]:
         """The keys, of which the database must know the first: else rows are not recognised."""
-        begun = self.store.read(lambda run: run("SELECT key FROM about"))[0][0]
+        begun = self.read(lambda run: run("SELECT key FROM about"))[0][0]
         found = self.key_file.read()
         if begun is None:
             found = found or self.key_file.begin()
-            self.store.write(
-                lambda run: run("UPDATE about SET key = ? WHERE key IS NULL", found[0].id)
-            )
-            begun = self.store.read(lambda run: run("SELECT key FROM about"))[0][0]
+            self.write(lambda run: run("UPDATE about SET key = ? WHERE key IS NULL", found[0].id))
+            begun = self.read(lambda run: run("SELECT key FROM about"))[0][0]
         if begun not in (key.id for key in found):
             raise UsageError(
                 f"the register {self.place} recognises rows by the key {begun}, which is not in "
@@ -113,17 +240,16 @@ class Register:
 
     def accounts(self) -> list[DataSetAccount]:
         """Every data set with all that has left of it, by name."""
-        if not self.store.exists():
-            return []
-        return self.store.read(read_accounts)
+        return self.read(read_contents).accounts() if self.exists() else []
 
     def account(self, name: str) -> DataSetAccount:
-        """One data set; refused where the register does not know it."""
-        found = {one.data_set: one for one in self.accounts()}
-        if name not in found:
-            near = did_you_mean(name, list(found)) if found else "nothing was published with it yet"
+        """One data set, by any of its names; refused where the register does not know it."""
+        found = self.read(read_contents) if self.exists() else RegisterContents({}, {}, {})
+        if not found.known(name):
+            names = sorted({*found.left, *found.aliases, *found.limits})
+            near = did_you_mean(name, names) if names else "nothing was published with it yet"
             raise UsageError(f"the register knows no data set {name!r}", hint=near)
-        return found[name]
+        return found.account(name)
 
     # ------------------------------------------------------------------ the steward's decisions
 
@@ -133,13 +259,13 @@ class Register:
         if limit is not None:
             check_limit(limit)
         terms = None if limit is None else json.dumps(limit.to_dict())
-        self.store.write(
+        self.write(
             lambda run: run(
                 "INSERT INTO limits (id, at, data_set, terms) VALUES (?, ?, ?, ?)",
                 new_id(), time.time(), name, terms,
             )
         )  # fmt: skip
-        return self.account(name)
+        return self.read(read_contents).account(name)
 
     def withdraw(self, name: str, release: str, note: str = "") -> DataSetAccount:
         """Note that a release was withdrawn, by its path, digest or id. It still counts."""
@@ -161,14 +287,14 @@ class Register:
             for one in found:
                 add_event(run, one.id, WITHDRAWN, note)
 
-        self.store.write(enter)
+        self.write(enter)
         return self.account(name)
 
     # ------------------------------------------------------------------ copies
 
     def backup(self, to: Path, *, overwrite: bool = False) -> list[Path]:
         """Copy all of it to a new file, with its key beside it."""
-        if not self.store.exists():
+        if not self.exists():
             raise UsageError(f"there is no register {self.place}", hint="nothing was published yet")
         if self.place.file is not None and to.exists() and to.samefile(self.place.file):
             raise UsageError(f"{str(to)!r} is the register itself", hint="name another file")
@@ -192,12 +318,18 @@ class Register:
 
     def _copy_to(self, other: Register) -> None:
         """Fill a new register with all that this one has."""
-        rows = self.store.read(all_rows)
-        about = self.store.read(lambda run: run("SELECT id, key FROM about"))[0]
+
+        def copied(run: Run) -> tuple[Any, Any, Any]:
+            about = run("SELECT id, key FROM about")[0]
+            return all_rows(run), about, run("SELECT number, token, at, note FROM changes")
+
+        rows, about, changes = self.read(copied)
 
         def fill(run: Run) -> None:
             run("UPDATE about SET id = ?, key = ?", *about)
             insert_missing(run, rows)
+            for change in changes:
+                run("INSERT INTO changes (number, token, at, note) VALUES (?, ?, ?, ?)", *change)
 
         other.store.write(fill)
         if keys := self.key_file.read():
@@ -207,24 +339,25 @@ class Register:
         """Take in all that another register knows, and its keys; nothing is taken twice."""
         if not other.store.exists():
             raise UsageError(f"there is no register {other.place}", hint="name a register")
+        self._check_there()
         self.store.begin()
         self._keys()
-        rows = other.store.read(all_rows)
-        other.store.read(read_accounts)  # refused where it cannot be read
+        rows = other.store.read(all_rows)  # also of an old copy: nothing is lost by taking it in
+        other.store.read(read_contents)  # refused where it cannot be read
         keys = other.key_file.read()
         self.key_file.add(keys)
-        limits = {one.data_set: one.limit for one in self.store.read(read_accounts)}
-        added = self.store.write(lambda run: insert_missing(run, rows))
+        limits = self.read(read_contents).limits
+        added = self.write(lambda run: insert_missing(run, rows))
         self._keep_stricter(limits)
         unknown = {row[1] for row in rows["sketches"]} - {key.id for key in self.key_file.read()}
         return MergeResult(added["entries"], added["limits"], tuple(sorted(unknown)))
 
-    def _keep_stricter(self, limits: Mapping[str, SpendingLimit | None]) -> None:
+    def _keep_stricter(self, limits: Mapping[str, SpendingLimit]) -> None:
         """Nobody's limit is raised because another register had a higher one, or none."""
-        now = {one.data_set: one.limit for one in self.store.read(read_accounts)}
+        now = self.read(read_contents).limits
         for name, own in limits.items():
             found = now.get(name)
-            if own is not None and (found is None or found.epsilon > own.epsilon):
+            if found is None or not found.is_within(own):
                 self.set_limit(name, own)
 
 
@@ -298,23 +431,41 @@ class RegisterEntry:
         self.id = new_id()
         if not departure.group:  # copies of one draw; another that came out equal is another
             departure = replace(departure, group=f"draw {self.draw}")
-        self.accounts = self.register.store.write(lambda run: self._enter(run, departure))
+        self.accounts = self.register.write(lambda run: self._enter(run, departure))
 
     def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:
         self._look_again(run)
-        link_same(
-            run, [one.data_set for one in self.recognised if one.overlap and one.overlap.unchanged]
-        )
-        now = time.time()
-        known = {one.data_set: one for one in read_accounts(run)}
-        accounts = []
-        for one in self.recognised:
-            new = RegisteredDeparture(self.id, now, departure, "may have left", one.words)
-            before = known.get(one.data_set) or DataSetAccount(one.data_set, ())
-            account = before.with_departure(new)
+        self._keep_names(run)
+        now, known = time.time(), read_contents(run)
+        news = [
+            RegisteredDeparture(self.id, now, departure, "may have left", one.words)
+            for one in self.recognised
+        ]
+        self._check_limits(known, news[0])
+        accounts = [
+            known.account(one.data_set).with_departure(new)
+            for one, new in zip(self.recognised, news, strict=True)
+        ]
+        self._insert(run, departure, now)
+        return accounts
+
+    def _keep_names(self, run: Run) -> None:
+        """Note by which names the same rows are known."""
+        by_rows = [one for one in self.recognised if one.overlap is not None and one.by != "name"]
+        link_same(run, [one.data_set for one in by_rows if one.overlap.unchanged])
+        for one in by_rows:
+            if one.data_set != self.name:
+                add_alias(run, self.name, one.data_set, one.words)
+
+    def _check_limits(self, known: RegisterContents, new: RegisteredDeparture) -> None:
+        """Refuse what exceeds a limit of any name of the data sets that it belongs to."""
+        sets = [self.name, *(one.data_set for one in self.recognised)]
+        for name in dict.fromkeys(name for one in sets for name in known.related(one)):
+            before = known.limited(name)
             if before.limit is not None:
-                check_within(before, account, new)
-            accounts.append(account)
+                check_within(before, before.with_departure(new), new)
+
+    def _insert(self, run: Run, departure: Departure, now: float) -> None:
         what = json.dumps(departure.to_dict(), ensure_ascii=False)
         stored = [store_sketch(run, sketch, self.keys) for sketch in self.sketches]
         run(
@@ -324,7 +475,6 @@ class RegisterEntry:
         for one in self.recognised:
             run("INSERT INTO links (entry, data_set, how) VALUES (?, ?, ?)",
                 self.id, one.data_set, one.words)  # fmt: skip
-        return accounts
 
     def _look_again(self, run: Run) -> None:
         """Others may have published the same rows since the table was read."""
@@ -338,7 +488,7 @@ class RegisterEntry:
             if sketch.key == one.sketch.key and (overlap := compare(sketch, one.sketch))
         ]
         seen = [([one.data_set], one.overlap) for one in self.recognised if one.overlap]
-        self.recognised = recognised(self.name, data_sets_of(run), [*seen, *pairs])
+        self.recognised = recognised(self.name, read_contents(run), [*seen, *pairs])
 
     def left(self) -> None:
         """Note that it has left; where that fails it may have left, which counts the same."""
@@ -350,7 +500,7 @@ class RegisterEntry:
 
     def _note(self, what: str) -> None:
         with suppress(RegisterError):
-            self.register.store.write(lambda run: add_event(run, self.id, what))
+            self.register.write(lambda run: add_event(run, self.id, what))
 
     @property
     def notes(self) -> list[str]:
@@ -376,6 +526,7 @@ class RegisterEntry:
             "data_sets": [
                 {
                     "data_set": one.data_set,
+                    "aliases": list(account.aliases),
                     "by": one.by,
                     "overlap": None if one.overlap is None else one.overlap.to_dict(),
                     "left_before": len(account.left) - 1,
@@ -387,6 +538,37 @@ class RegisterEntry:
         }
 
 
+@dataclass
+class MadeOfReleases(RegisterEntry):
+    """The entry of what is made of rows that were perturbed before, without the table of anyone.
+
+    Where the register has all the releases that it is made of, it is listed with their data sets
+    and adds nothing. Else it counts by its own guarantee, once for all that is made of those rows.
+    """
+
+    parts: tuple[str, ...] = ()
+    """Digests of the releases that it is made of."""
+
+    def reserve(self, departure: Departure) -> None:
+        """Write it down, unless it would exceed a limit."""
+        super().reserve(replace(departure, group=f"draw {self.draw}", member=departure.digest))
+
+    def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:
+        found = read_contents(run).parts(self.parts)
+        counted = not self.parts or len(found) < len(set(self.parts))
+        return super()._enter(run, replace(departure, adds=counted))
+
+    def _look_again(self, run: Run) -> None:
+        """The data sets of its parts; that of its own name, unless all parts are known."""
+        known = read_contents(run)
+        found = known.parts(self.parts)
+        sets = dict.fromkeys(data_set for some in found.values() for data_set in some)
+        self.recognised = [Recognition(data_set, "parts") for data_set in sets]
+        if not self.parts or len(found) < len(set(self.parts)):
+            own = [one for one in recognised(self.name, known, []) if one.data_set not in sets]
+            self.recognised += own
+
+
 def check_within(before: DataSetAccount, account: DataSetAccount, new: RegisteredDeparture) -> None:
     """Refuse a departure beyond the limit of its data set."""
     assert before.limit is not None  # noqa: S101
@@ -396,7 +578,7 @@ def check_within(before: DataSetAccount, account: DataSetAccount, new: Registere
         excess = f"{new.title} has no ε for {unit}: no limit in ε bounds what it discloses"
         more = f"voile register limit {name} --none"
     else:
-        excess = account.excess()
+        excess = account.excess(planned=True)
         more = enough(account, name)
     if not excess:
         return
@@ -498,9 +680,9 @@ def fingerprints(
 
 
 def recognised(
-    name: str, names: Sequence[str], overlaps: Sequence[tuple[Sequence[str], Any]]
+    name: str, known: RegisterContents, overlaps: Sequence[tuple[Sequence[str], Any]]
 ) -> list[Recognition]:
-    """The data sets of a table: the one of its name, and all that have the same rows."""
+    """The data sets of a table: those of its name, and all that have the same rows."""
     best: dict[str, Any] = {}
     for data_sets, overlap in overlaps:
         for data_set in data_sets:
@@ -512,104 +694,9 @@ def recognised(
         if overlap.is_same
     ]
     found.sort(key=lambda one: (one.data_set != name, -one.overlap.share, one.data_set))
-    if name in names and all(one.data_set != name for one in found):
-        found.append(Recognition(name, "name", best.get(name)))
+    by_rows = {one.data_set for one in found}
+    for home in known.homes(name) if found else known.known(name):
+        if home not in by_rows:
+            called = name if home != name else ""
+            found.append(Recognition(home, "name", best.get(home), called))
     return found or [Recognition(name, "new")]
-
-
-def link_same(run: Run, names: Sequence[str]) -> None:
-    """Count what left of each of these data sets for all of them: they have the same rows.
-
-    Two registers that were merged may know one table by two names.
-    """
-    for name in names if len(names) > 1 else ():
-        others = [other for other in names if other != name]
-        for other in others:
-            for (entry,) in run(
-                "SELECT entry FROM links WHERE data_set = ? AND entry NOT IN "
-                "(SELECT entry FROM links WHERE data_set = ?)", other, name,
-            ):  # fmt: skip
-                run("INSERT INTO links (entry, data_set, how) VALUES (?, ?, ?)",
-                    entry, name, f"by the rows that it shares with {other!r}")  # fmt: skip
-
-
-# ---------------------------------------------------------------------- reading the tables
-
-
-def data_sets_of(run: Run) -> list[str]:
-    """The names of all data sets that something has left of, or that have a limit."""
-    return [
-        row[0]
-        for row in run(
-            "SELECT data_set FROM links UNION SELECT data_set FROM limits ORDER BY data_set"
-        )
-    ]
-
-
-def read_accounts(run: Run) -> list[DataSetAccount]:
-    """Every data set with what has left of it, in the order in which it did."""
-    events: dict[str, list[tuple[str, str, float]]] = {}
-    for entry, what, note, at in run("SELECT entry, what, note, at FROM events ORDER BY at, id"):
-        events.setdefault(entry, []).append((what, note, at))
-    left: dict[str, list[RegisteredDeparture]] = {name: [] for name in data_sets_of(run)}
-    for id_, at, what, data_set, how in run(
-        "SELECT entries.id, entries.at, entries.what, links.data_set, links.how FROM entries "
-        "JOIN links ON links.entry = entries.id ORDER BY entries.at, entries.id"
-    ):
-        happened = events.get(id_, [])
-        state = state_of([what for what, _, _ in happened])
-        if state is not None:
-            notes = tuple(note for _, note, _ in happened if note)
-            departure = parsed(Departure, what)
-            left[data_set].append(RegisteredDeparture(id_, at, departure, state, how, notes))
-    limits: dict[str, SpendingLimit | None] = {}
-    for name, terms in run("SELECT data_set, terms FROM limits ORDER BY at, id"):
-        limits[name] = None if terms is None else parsed(SpendingLimit, terms)
-    return [DataSetAccount(name, tuple(some), limits.get(name)) for name, some in left.items()]
-
-
-def parsed(kind: type[T], text: str) -> T:
-    """What a row of the register says; refused where it was not written by this Voile."""
-    try:
-        return kind(**json.loads(text))
-    except (ValueError, TypeError):
-        raise RegisterError(
-            f"the register has an entry that cannot be read: {text[:80]!r}",
-            hint="it is of a newer Voile, or damaged: restore it from a backup",
-        ) from None
-
-
-def state_of(events: Sequence[str]) -> State | None:
-    """What became of an entry; None where it surely stayed. What is not known counts as left."""
-    if WITHDRAWN in events:
-        return cast("State", WITHDRAWN)
-    if LEFT in events:
-        return cast("State", LEFT)
-    return None if STAYED in events else "may have left"
-
-
-def add_event(run: Run, entry: str, what: str, note: str = "") -> None:
-    """Add what became of an entry."""
-    run("INSERT INTO events (id, entry, at, what, note) VALUES (?, ?, ?, ?, ?)",
-        new_id(), entry, time.time(), what, note)  # fmt: skip
-
-
-def all_rows(run: Run) -> dict[str, list[tuple[Any, ...]]]:
-    """All that a register holds, by table."""
-    return {
-        name: run(f"SELECT {', '.join(columns)} FROM {name}") for name, columns in COPIED.items()
-    }
-
-
-def insert_missing(run: Run, rows: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, int]:
-    """Add the rows that are not there yet; how many of each table."""
-    added = {}
-    for name, columns in COPIED.items():
-        keys = ("entry", "data_set") if name == "links" else (columns[0],)
-        there = set(run(f"SELECT {', '.join(keys)} FROM {name}"))
-        new = [row for row in rows[name] if tuple(row[: len(keys)]) not in there]
-        marks = ", ".join("?" * len(columns))
-        for row in new:
-            run(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})", *row)
-        added[name] = len(new)
-    return added

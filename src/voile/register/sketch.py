@@ -11,14 +11,21 @@ own rows that occur in it twice or more. A row of someone else in the same popul
 probability q; so with a share s of rows in common m = s + (1 − s)·q, and s = 1 − (1 − m)/(1 − q).
 Where no row stands alone (q = 1), rows say nothing; there the sums of hashes of whole columns,
 which agree if exactly the same values occur, still recognise an unchanged table.
+
+Names of columns and texts are compared without their case and the spaces around them. A column may
+have been recoded, so that rows are also compared on all common columns but one. A table in which
+every row occurs f times counts as one in which it occurs once. Row numbers are nobody's: where they
+are among the columns, two different people who have the same number agree in the other columns with
+some probability p, and 1 − q above is multiplied by 1 − p.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +38,7 @@ from voile.compiled import compiled
 from voile.engines.table import Table
 from voile.records import Record
 from voile.register.keys import FingerprintKey
+from voile.units import counted
 
 Hashes = npt.NDArray[np.uint64]
 Shorts = npt.NDArray[np.uint32]
@@ -44,14 +52,21 @@ ROWS_AT_ONCE = 2**17
 """Rows whose hashes are held at once."""
 MOST_SETS = 32
 """Different sets of columns that are compared in one reading of a table."""
+SETS_LESS_ONE = 64
+"""Different sets of columns that lack one of those in common, in the same reading."""
 SURE = 4.753
 """Standard deviations that a normal law exceeds with probability 1e-6."""
+SURE_OF_MANY = 5.454
+"""With probability 1e-6 divided by the number of columns: one of them is left out in turn."""
+FEWEST_REPEATED = 50
+"""Different rows of a sample from which on it is seen that all of them occur f times."""
+MOST_REPEATED = 8
 USUAL = 1.96
 LEAST_SHARE = 0.05
 """A share of rows in common that is surely above this makes two tables the same data set."""
 COINCIDENCE = math.log(1e-9)
 """Equal columns of tables of different people are as likely as this, at most."""
-MISSING = np.uint64(0x9E3779B97F4A7C15)
+MISSING, ZERO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0)
 
 
 # ---------------------------------------------------------------------- keyed hashes
@@ -101,14 +116,29 @@ def sip_hashes(data: npt.NDArray[np.uint8], offsets: Counts, keys: Hashes, found
         found[i] = v0 ^ v1 ^ v2 ^ v3
 
 
+def folded(name: str) -> str:
+    """The name of a column without what changes when a table is written again."""
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def folded_names(names: Sequence[str]) -> list[str]:
+    """Names of columns without their case, unless two of them are the same then."""
+    found = [folded(name) for name in names]
+    return [
+        one if found.count(one) == 1 else f"{one}\0{name}"
+        for one, name in zip(found, names, strict=True)
+    ]
+
+
 def text_hashes(texts: pa.Array, keys: Hashes) -> Hashes:
-    """The keyed hash of each text; NULL has one of its own."""
+    """The keyed hash of each text; NULL and no text at all have one of their own."""
     plain = texts.cast(pa.large_string())
     _, offsets, data = plain.buffers()
     found = np.empty(len(plain), np.uint64)
     at = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
     content = np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     sip_hashes(content, at, keys, found)
+    found[at[1:] == at[:-1]] = MISSING
     if plain.null_count:
         found[plain.is_null().to_numpy(zero_copy_only=False)] = MISSING
     return found
@@ -125,21 +155,36 @@ def value_hashes(column: pa.ChunkedArray, keys: Hashes) -> Hashes | None:
         if pa.types.is_floating(whole.type):
             whole = pc.add(whole, 0.0)  # one zero of the two that floats have
         texts = whole.cast(pa.large_string())
+        if not pa.types.is_primitive(whole.type):
+            texts = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
     except pa.ArrowException:
         return None
     return text_hashes(texts, keys)
 
 
-def row_hashes(values: Sequence[Shorts], seed: np.uint64) -> Hashes:
-    """One hash of several columns' hashes, in their order."""
-    found: Hashes = np.full(len(values[0]) if values else 0, seed, np.uint64)
-    for column in values:
-        found ^= column.astype(np.uint64)
-        found *= np.uint64(0xFF51AFD7ED558CCD)
-        found ^= found >> np.uint64(32)
-        found *= np.uint64(0xC4CEB9FE1A85EC53)
-        found ^= found >> np.uint64(29)
+def mixed(values: Hashes) -> Hashes:
+    """Every bit spread over all bits."""
+    found = values * np.uint64(0xFF51AFD7ED558CCD)
+    found ^= found >> np.uint64(32)
+    found *= np.uint64(0xC4CEB9FE1A85EC53)
+    found ^= found >> np.uint64(29)
     return found
+
+
+def column_part(values: Shorts, name: np.uint64) -> Hashes:
+    """What a column of this name adds to the hashes of rows.
+
+    The hash of a row is a sum, so that a column is left out by subtracting its part.
+    """
+    return mixed(values.astype(np.uint64) ^ name)
+
+
+def row_hashes(parts: Sequence[Hashes], seed: np.uint64) -> Hashes:
+    """One hash of the parts of several columns, in any order."""
+    total: Hashes = np.full(len(parts[0]) if parts else 0, seed, np.uint64)
+    for part in parts:
+        total += part
+    return mixed(total)
 
 
 @dataclass(frozen=True)
@@ -180,7 +225,9 @@ class SketchedRows:
             return
         found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
         first, found, counts = near[first[:SAMPLE]], found[:SAMPLE], counts[:SAMPLE]
-        rows = np.stack([column[first] for column in values], axis=1)
+        rows = np.empty((len(first), len(values)), np.uint32)
+        for at, column in enumerate(values):
+            rows[:, at] = column[first]
         every = np.concatenate([self.hashes, found])
         merged, place, inverse = np.unique(every, return_index=True, return_inverse=True)
         total = np.zeros(len(merged), np.int64)
@@ -206,9 +253,16 @@ class RowSketch:
     """The keyed hashes of the columns' names, in order."""
     sums: Hashes
     """For each column the sum of its values' hashes: the same in any order of the rows."""
+    numbers: Hashes
+    """For each column 1 where it numbers the rows, as far as can be seen; else 0."""
     hashes: Hashes
     counts: Counts
     values: Shorts
+
+    @property
+    def numbered(self) -> list[int]:
+        """The places of columns that number the rows."""
+        return np.flatnonzero(self.numbers).tolist()
 
     @property
     def threshold(self) -> np.uint64:
@@ -219,7 +273,9 @@ class RowSketch:
     def pack(self) -> bytes:
         """All of it as bytes, the same for the same table."""
         head = struct.pack("<QII", self.rows, len(self.columns), len(self.hashes))
-        parts = (self.columns, self.sums, self.hashes, self.counts, self.values.T.copy())
+        parts = (
+            self.columns, self.sums, self.numbers, self.hashes, self.counts, self.values.T.copy(),
+        )  # fmt: skip
         return head + b"".join(
             part.astype(part.dtype.newbyteorder("<")).tobytes() for part in parts
         )
@@ -232,15 +288,16 @@ class RowSketch:
             at = struct.calcsize("<QII")
             found: list[npt.NDArray[Any]] = []
             for kind, number in (
-                (np.uint64, columns), (np.uint64, columns), (np.uint64, sample),
-                (np.int64, sample), (np.uint32, sample * columns),
+                (np.uint64, columns), (np.uint64, columns), (np.uint64, columns),
+                (np.uint64, sample), (np.int64, sample), (np.uint32, sample * columns),
             ):  # fmt: skip
                 found.append(np.frombuffer(raw, kind, number, at))
                 at += found[-1].nbytes
         except struct.error as error:
             raise ValueError(str(error)) from None
-        names, sums, hashes, counts, values = found
-        return cls(key, rows, names, sums, hashes, counts, values.reshape(columns, sample).T)
+        names, sums, numbers, hashes, counts, values = found
+        shaped = values.reshape(columns, sample).T
+        return cls(key, rows, names, sums, numbers, hashes, counts, shaped)
 
     def seal(self, key: FingerprintKey) -> bytes:
         """Encrypted under the key: what is stored."""
@@ -293,6 +350,8 @@ class RowOverlap(Record):
     """Below this with probability at most 1e-6, where both are of one population."""
     unchanged: bool = False
     """Whether all columns that both have hold exactly the same values."""
+    without: int = 0
+    """How many of the columns that both have were left out, since they may have been recoded."""
 
     @property
     def is_same(self) -> bool:
@@ -304,7 +363,8 @@ class RowOverlap(Record):
         """How sure, in words."""
         if self.unchanged:
             return "the same values in every column that both have"
-        return f"{self.share:.0%} of the rows in common ({self.low:.0%} to {self.high:.0%})"
+        less = f", without {counted(self.without, 'column')}" if self.without else ""
+        return f"{self.share:.0%} of the rows in common ({self.low:.0%} to {self.high:.0%}){less}"
 
 
 @dataclass(frozen=True)
@@ -326,6 +386,15 @@ class SampledRows:
         covered = (float(sample.threshold) + 1) / 2**64
         return cls(float(counts.sum()), float((counts**2).sum()), rows * covered)
 
+    @classmethod
+    def alone(cls, sample: RowSketch | SketchedRows, rows: int) -> SampledRows:
+        """The rows that occur once, or f times where every row does."""
+        return cls.within(sample, rows, sample.counts <= repeated(sample.counts))
+
+    def times(self, factor: float) -> SampledRows:
+        """That many times as many of them."""
+        return SampledRows(self.found * factor, self.squares * factor**2, self.of)
+
     @property
     def share(self) -> float:
         """Of the table's rows, estimated."""
@@ -339,7 +408,35 @@ class SampledRows:
         return max(0.0, low) / self.of, high / self.of
 
 
-def overlap(absent: SampledRows, alone: SampledRows) -> RowOverlap | None:
+def repeated(counts: Counts) -> int:
+    """How often every row occurs at least: f, where nearly all counts are multiples of it."""
+    if len(counts) < FEWEST_REPEATED:
+        return 1
+    for f in range(MOST_REPEATED, 1, -1):
+        if (counts % f == 0).mean() > 0.95:
+            return f
+    return 1
+
+
+def chance_agreement(sketch: RowSketch, places: Sequence[int]) -> float:
+    """At most so often two different rows agree in these columns, surely.
+
+    By Hoeffding's bound for the share of pairs in a sample that agree.
+    """
+    if not places:
+        return 1.0
+    rows = row_hashes([column_part(sketch.values[:, at], np.uint64(at)) for at in places], ZERO)
+    number = len(rows)
+    if number <= 1:
+        return 1.0
+    _, found = np.unique(rows, return_counts=True)
+    pairs = float((found * (found - 1.0)).sum()) / (number * (number - 1.0))
+    return min(1.0, pairs + math.sqrt(-math.log(1e-6) / number))
+
+
+def overlap(
+    absent: SampledRows, alone: SampledRows, sure: float = SURE, without: int = 0
+) -> RowOverlap | None:
     """s = 1 − (1 − m)/(1 − q), from the rows that are absent and those that stand alone.
 
     None where no row stands alone.
@@ -355,7 +452,7 @@ def overlap(absent: SampledRows, alone: SampledRows) -> RowOverlap | None:
         (few, many), (least, most) = absent.between(deviations), alone.between(deviations)
         return common(many, least), common(few, most)
 
-    return RowOverlap(common(absent.share, alone.share), *at(USUAL), at(SURE)[0])
+    return RowOverlap(common(absent.share, alone.share), *at(USUAL), at(sure)[0], without=without)
 
 
 @dataclass
@@ -367,15 +464,59 @@ class ColumnSet:
     sample: SketchedRows
     wanted: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     seen: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    starts: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(2**16, np.bool_))
+    """The first 16 bits of what is wanted: most rows need no closer look."""
 
-    def look(self, values: Sequence[Shorts], seed: np.uint64) -> None:
-        """Take a batch in."""
-        chosen = [values[place] for place in self.places]
-        hashes = row_hashes(chosen, seed)
-        self.sample.add(hashes, chosen)
-        if len(self.wanted):
-            at = np.minimum(np.searchsorted(self.wanted, hashes), len(self.wanted) - 1)
-            self.seen[at[self.wanted[at] == hashes]] = True
+    def want(self, hashes: Sequence[Hashes]) -> None:
+        """Look for these rows."""
+        self.wanted = np.unique(np.concatenate(hashes))
+        self.seen = np.zeros(len(self.wanted), np.bool_)
+        self.starts[self.wanted >> np.uint64(48)] = True
+
+    def look(self, parts: Sequence[Hashes], values: Sequence[Shorts], seed: np.uint64) -> None:
+        """Take a batch in: the columns' parts of the hashes, and their values if kept."""
+        hashes = row_hashes([parts[place] for place in self.places], seed)
+        self.sample.add(hashes, values)
+        self._mark(hashes)
+
+    def look_without(self, total: Hashes, out: Sequence[Hashes], seed: np.uint64) -> None:
+        """The same, from the sum of all parts and the parts of the columns that it lacks."""
+        rest = total + seed
+        for part in out:
+            rest -= part
+        hashes = mixed(rest)
+        self.sample.add(hashes, ())
+        self._mark(hashes)
+
+    def _mark(self, hashes: Hashes) -> None:
+        if not len(self.wanted):
+            return
+        near = hashes[self.starts[hashes >> np.uint64(48)]]
+        at = np.minimum(np.searchsorted(self.wanted, near), len(self.wanted) - 1)
+        self.seen[at[self.wanted[at] == near]] = True
+
+
+class Numbering:
+    """Which columns number the rows: whole numbers without gaps to speak of, none of them twice."""
+
+    def __init__(self, columns: int) -> None:
+        self.ends: list[tuple[int, int] | None] = [None] * columns
+
+    def look(self, place: int, column: pa.ChunkedArray) -> None:
+        """Take a batch of a column in."""
+        if pa.types.is_integer(column.type) and len(column) > column.null_count:
+            found = pc.min_max(column).as_py()
+            low, high = self.ends[place] or (found["min"], found["max"])
+            self.ends[place] = min(low, found["min"]), max(high, found["max"])
+
+    def found(self, rows: int, own: SketchedRows) -> Hashes:
+        """1 for each column that does."""
+        numbers = np.zeros(len(self.ends), np.uint64)
+        for place, ends in enumerate(self.ends):
+            if ends is not None and ends[1] - ends[0] < 2 * rows:
+                different = len(np.unique(own.values[:, place]))
+                numbers[place] = different == len(own.counts) == own.counts.sum()
+        return numbers
 
 
 class Fingerprinting:
@@ -385,27 +526,41 @@ class Fingerprinting:
         self.table, self.key, self.keys = table, key, HashKeys.of(key)
         self.known = [sketch for sketch in known if sketch.key == key.id]
         names = list(table.columns)
-        hashed = text_hashes(pa.array(names, pa.large_string()), self.keys.names)
+        hashed = text_hashes(pa.array(folded_names(names), pa.large_string()), self.keys.names)
         order = np.argsort(hashed)[:COLUMNS]
         self.names, self.columns = [names[place] for place in order], hashed[order]
+        self.numbering = Numbering(len(self.names))
+        self.sets: dict[tuple[int, ...], ColumnSet] = {}
 
     def run(self) -> tuple[RowSketch, list[RowOverlap | None]]:
         """The sketch, and for each known one what both have in common; None: no column."""
         rows, sums = 0, np.zeros(len(self.names), np.uint64)
         whole = tuple(range(len(self.names)))
-        sets = {whole: ColumnSet(whole, SketchedRows(len(whole)))}
-        self._prepare(sets)
+        own = ColumnSet(whole, SketchedRows(len(whole)))
+        self.sets[whole] = own
+        self._prepare()
         for values in self._batches():
             rows += len(values[0])
             sums += np.array([column.sum(dtype=np.uint64) for column in values])
-            short = [(column >> np.uint64(32)).astype(np.uint32) for column in values]
-            for one in sets.values():
-                one.look(short, self.keys.rows)
-        own = sets[whole].sample
+            self._look(own, [(column >> np.uint64(32)).astype(np.uint32) for column in values])
         sketch = RowSketch(
-            self.key.id, rows, self.columns, sums, own.hashes, own.counts, own.values
-        )
-        return sketch, [self._compared(sketch, other, sets) for other in self.known]
+            self.key.id, rows, self.columns, sums, self.numbering.found(rows, own.sample),
+            own.sample.hashes, own.sample.counts, own.sample.values,
+        )  # fmt: skip
+        return sketch, [self._compared(sketch, other) for other in self.known]
+
+    def _look(self, own: ColumnSet, short: list[Shorts]) -> None:
+        parts = [column_part(*pair) for pair in zip(short, self.columns, strict=True)]
+        own.look(parts, short, self.keys.rows)
+        total = np.zeros(len(short[0]), np.uint64)
+        for part in parts:
+            total += part
+        for one in self.sets.values():
+            out = [part for place, part in enumerate(parts) if place not in one.places]
+            if one is not own and len(out) < len(one.places):
+                one.look_without(total, out, self.keys.rows)
+            elif one is not own:
+                one.look(parts, (), self.keys.rows)
 
     def _batches(self) -> Iterator[list[Hashes]]:
         if not self.names:
@@ -413,54 +568,83 @@ class Fingerprinting:
         for batch in self.table.batches(self.names):
             for start in range(0, batch.rows.num_rows, ROWS_AT_ONCE):
                 some = batch.rows.slice(start, ROWS_AT_ONCE)
-                yield [self._hashed(some.column(place)) for place in range(len(self.names))]
+                yield [self._hashed(place, some.column(place)) for place in range(len(self.names))]
 
-    def _hashed(self, column: pa.ChunkedArray) -> Hashes:
+    def _hashed(self, place: int, column: pa.ChunkedArray) -> Hashes:
+        self.numbering.look(place, column)
         found = value_hashes(column, self.keys.values)
         return np.full(len(column), MISSING, np.uint64) if found is None else found
 
-    def _common(self, other: RowSketch) -> tuple[tuple[int, ...], list[int]]:
+    def _common(self, other: RowSketch) -> dict[int, int]:
         """The columns that both have: their places here, and there."""
         _, here, there = np.intersect1d(
             self.columns, other.columns, assume_unique=True, return_indices=True
         )
-        return tuple(here.tolist()), there.tolist()
+        return dict(zip(here.tolist(), there.tolist(), strict=True))
 
-    def _prepare(self, sets: dict[tuple[int, ...], ColumnSet]) -> None:
-        """What is looked for, by sets of columns; the largest sets first."""
+    def _less_one(self, other: RowSketch, common: Mapping[int, int]) -> list[tuple[int, ...]]:
+        """The columns that both have, less each of them in turn, and without row numbers."""
+        numbers = set(other.numbered)
+        people = tuple(here for here, there in common.items() if there not in numbers)
+        sets = [tuple(one for one in people if one != out) for out in people]
+        if len(people) < len(common):
+            sets.insert(0, people)
+        least = min(len(self.columns), len(other.columns)) - len(numbers)
+        return [one for one in sets if one and 2 * len(one) > least]
+
+    def _prepare(self) -> None:
+        """What is looked for, by sets of columns; the largest sets first, so many at most."""
         wanted: dict[tuple[int, ...], list[Hashes]] = {}
+        less: dict[tuple[int, ...], list[Hashes]] = {}
         for other in self.known:
-            here, there = self._common(other)
-            if here:
-                wanted.setdefault(here, []).append(self._restricted(other, there))
-        for here in sorted(wanted, key=len, reverse=True)[:MOST_SETS]:
-            one = sets.setdefault(here, ColumnSet(here, SketchedRows(len(here))))
-            one.wanted = np.unique(np.concatenate(wanted[here]))
-            one.seen = np.zeros(len(one.wanted), np.bool_)
+            common = self._common(other)
+            if common:
+                wanted.setdefault(tuple(common), []).append(self._restricted(other, common))
+            for places in self._less_one(other, common):
+                chosen = {here: common[here] for here in places}
+                less.setdefault(places, []).append(self._restricted(other, chosen))
+        for found, most in ((wanted, MOST_SETS), (less, SETS_LESS_ONE)):
+            for places in sorted(found, key=len, reverse=True)[:most]:
+                both = [*wanted.get(places, ()), *less.get(places, ())]
+                self.sets.setdefault(places, ColumnSet(places, SketchedRows(0))).want(both)
 
-    def _restricted(self, other: RowSketch, there: Sequence[int]) -> Hashes:
+    def _restricted(self, other: RowSketch, common: Mapping[int, int]) -> Hashes:
         """The hashes of a sketch's rows on some of its columns."""
-        return row_hashes([other.values[:, place] for place in there], self.keys.rows)
+        parts = [column_part(other.values[:, at], other.columns[at]) for at in common.values()]
+        return row_hashes(parts, self.keys.rows)
 
-    def _compared(
-        self, sketch: RowSketch, other: RowSketch, sets: dict[tuple[int, ...], ColumnSet]
-    ) -> RowOverlap | None:
+    def _compared(self, sketch: RowSketch, other: RowSketch) -> RowOverlap | None:
         """The surest of what is known: exact columns, their rows here, our rows there."""
         if is_unchanged(sketch, other):
             return RowOverlap(1.0, 1.0, 1.0, 1.0, unchanged=True)
-        here, there = self._common(other)
-        if here not in sets or not is_alike(len(here), sketch, other):
+        common = self._common(other)
+        if not is_alike(len(common), sketch, other) or not len(other.hashes) or not sketch.rows:
             return None
-        if not len(other.hashes) or not sketch.rows:
-            return None
-        one = sets[here]
-        wanted = self._restricted(other, there)
-        hits = one.seen[np.searchsorted(one.wanted, wanted)]
-        alone = SampledRows.within(one.sample, sketch.rows, one.sample.counts == 1)
-        ways = [overlap(SampledRows.within(other, other.rows, ~hits), alone)]
-        if len(here) == len(sketch.columns) == len(other.columns):
+        ways = [self._met(sketch, other, common)]
+        ways += [
+            self._met(sketch, other, {here: common[here] for here in places}, len(common))
+            for places in self._less_one(other, common)
+        ]
+        if len(common) == len(sketch.columns) == len(other.columns):
             ways.append(turned(sketch, other))
         return max(filter(None, ways), key=lambda way: way.surely, default=None)
+
+    def _met(
+        self, sketch: RowSketch, other: RowSketch, common: Mapping[int, int], of: int = 0
+    ) -> RowOverlap | None:
+        """How many of the other's rows are here, on these columns."""
+        one = self.sets.get(tuple(common))
+        if one is None:
+            return None
+        wanted = self._restricted(other, common)
+        hits = one.seen[np.searchsorted(one.wanted, wanted)]
+        alone = SampledRows.alone(one.sample, sketch.rows)
+        numbers = set(other.numbered)
+        if numbers & set(common.values()):
+            rest = [at for at in common.values() if at not in numbers]
+            alone = alone.times(1 - chance_agreement(other, rest))
+        absent = SampledRows.within(other, other.rows, ~hits)
+        return overlap(absent, alone, SURE_OF_MANY if of else SURE, max(0, of - len(common)))
 
 
 def compare(sketch: RowSketch, other: RowSketch) -> RowOverlap | None:
@@ -483,7 +667,11 @@ def turned(sketch: RowSketch, other: RowSketch) -> RowOverlap | None:
     covered = (float(common) + 1) / 2**64
     counts = sketch.counts[near & ~np.isin(sketch.hashes, other.hashes)].astype(np.float64)
     absent = SampledRows(float(counts.sum()), float((counts**2).sum()), sketch.rows * covered)
-    return overlap(absent, SampledRows.within(other, other.rows, other.counts == 1))
+    alone = SampledRows.alone(other, other.rows)
+    if numbers := set(sketch.numbered) | set(other.numbered):
+        rest = [at for at in range(len(other.columns)) if at not in numbers]
+        alone = alone.times(1 - chance_agreement(other, rest))
+    return overlap(absent, alone)
 
 
 def is_unchanged(sketch: RowSketch, other: RowSketch) -> bool:

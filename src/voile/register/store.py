@@ -55,6 +55,19 @@ TABLES = (
       data_set TEXT NOT NULL,
       terms TEXT
     )""",
+    """CREATE TABLE aliases (
+      name TEXT NOT NULL,
+      data_set TEXT NOT NULL,
+      at DOUBLE PRECISION NOT NULL,
+      how TEXT NOT NULL,
+      PRIMARY KEY (name, data_set)
+    )""",
+    """CREATE TABLE changes (
+      number BIGINT PRIMARY KEY,
+      token TEXT NOT NULL,
+      at DOUBLE PRECISION NOT NULL,
+      note TEXT NOT NULL
+    )""",
     """CREATE TABLE sketches (
       digest TEXT PRIMARY KEY,
       key TEXT NOT NULL,
@@ -65,10 +78,14 @@ COPIED = {
     "sketches": ("digest", "key", "sealed"),
     "entries": ("id", "at", "what", "sketch"),
     "links": ("entry", "data_set", "how"),
+    "aliases": ("name", "data_set", "at", "how"),
     "events": ("id", "entry", "at", "what", "note"),
     "limits": ("id", "at", "data_set", "terms"),
 }
-"""The tables that hold rows, in an order in which they can be copied."""
+"""The tables that hold rows, in an order in which they can be copied.
+
+`changes` is the history of one register, and is copied with all of it alone.
+"""
 
 
 class RegisterError(VoileError):

@@ -19,7 +19,7 @@ from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.table import Table
 from voile.errors import UsageError, VoileError, spelled
-from voile.files import sha256, sync
+from voile.files import check_utf8, sha256, sync
 from voile.kinds.domain import choose_schema
 from voile.kinds.registration import Departure, Registration
 from voile.privacy.guarantee import Guarantee
@@ -109,7 +109,7 @@ def begin(
             noise=noise, variance=variance, anytime=anytime,
             per_person=per_person or 1, person=person,
             id_column=key, ledger=ledger, counter=outside(counter),
-            digest=sha256(begun / TABLE),
+            digest=sha256(begun / TABLE), registered=register is not False,
         )  # fmt: skip
         setting = with_subsets(setting, subsets or {}, begun / TABLE)
         write_setting(begun, setting)
@@ -119,6 +119,8 @@ def begin(
         if entry is not None:
             entry.left()
             notes += entry.notes
+        else:
+            notes.append("the register has nothing of this server: its answers count nowhere")
     except BaseException:
         if entry is not None and begun.exists():  # nobody can ask it anything
             entry.stayed()
@@ -174,6 +176,7 @@ def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:
 
 def check_place(folder: Path) -> None:
     """Refuse a folder that exists, or whose parent does not."""
+    check_utf8(folder)
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")

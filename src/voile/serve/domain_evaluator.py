@@ -11,14 +11,13 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import exp
 
 from voile.answering.source import LARGEST
 from voile.answering.totals import ListedGroups, hashable, listing, possible
@@ -27,40 +26,12 @@ from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.lengths import Replacing, in_schema, longest
 from voile.query.predicate import Atom, Expression, Predicate, Term, wording
 from voile.query.query import Query
 from voile.query.rows import RowSums
 from voile.query.text import refusal
 from voile.schema import Schema
 from voile.serve.canonical import Truth, simplified
-
-# ---------------------------------------------------------------------- lengths
-# How long texts can get while a question is evaluated: some functions make short ones long.
-#
-# A bound from the expression alone, so that nobody can fill the server's memory with a question.
-
-
-MOST = 10_000
-"""Characters of any text on the way."""
-GROWING = Replacing | exp.Pad | exp.TimeToStr
-"""Without these, texts are only concatenated, and a question is short."""
-
-
-def check_lengths(query: Query, parts: Iterable[Atom | Expression], schema: Schema) -> None:
-    """Refuse an expression that might make a text of more than MOST characters."""
-    lengths = in_schema(schema)
-    for part in parts:
-        growing = any(isinstance(node, GROWING) for node in part.node.walk())
-        if growing and longest(part.node, lengths) > MOST:
-            raise too_long(query, part)
-
-
-def too_long(query: Query, part: Atom | Expression) -> QueryError:
-    """The refusal of an expression whose texts may grow too long."""
-    return refusal(query.sql, f"{wording(part)} may make a text of more than {MOST:,} characters",
-                   part.start, "pad to less, and replace by shorter texts")  # fmt: skip
-
 
 # ---------------------------------------------------------------------- domain evaluator
 
@@ -128,7 +99,6 @@ class DomainEvaluator:
                     "ask about fewer columns in one condition, and join conditions with AND or OR",
                 )
         new = [part for part in parts if part not in self._truths]
-        check_lengths(query, new, self.schema)
         found = self.view.domain.evaluate(new)
         for part, column in zip(new, found, strict=True):
             self._check_kind(query, part, column)

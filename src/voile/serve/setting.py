@@ -66,6 +66,8 @@ class Setting:
     """Whether η bounds every moment, and not only the end."""
     digest: str = ""
     """SHA-256 of the table's file."""
+    registered: bool | None = None
+    """Whether the steward's register counts it; None where it was begun before there was one."""
 
     @property
     def rows(self) -> int:
@@ -86,8 +88,12 @@ class Setting:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `server.json` holds it."""
-        inside = {"person": self.person, "ledger": self.ledger, "counter": self.counter,
-                  "digest": self.digest}  # fmt: skip
+        inside: dict[str, Any] = {
+            "person": self.person, "ledger": self.ledger, "counter": self.counter,
+            "digest": self.digest,
+        }  # fmt: skip
+        if self.registered is not None:  # the ledgers of older servers keep a digest without it
+            inside["registered"] = self.registered
         return {"format": FORMAT, "version": VERSION} | self.to_public() | inside
 
     def fingerprint(self) -> str:

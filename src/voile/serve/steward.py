@@ -64,6 +64,7 @@ def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str
         "stderr": count_error(setting),
         "promise": found.to_dict(),
         "as_printed": as_printed(setting),
+        "registered": setting.registered,
         "notes": list(notes),
     }
 
@@ -147,6 +148,7 @@ def status(folder: Path) -> dict[str, Any]:
             "people": setting.people,
             "noise": setting.noise,
             "variance": setting.variance,
+            "registered": setting.registered,
             "everyone": ledger.budgets("").everyone.to_dict(),
             "groups": ledger.groups(),
             "analysts": ledger.people(),

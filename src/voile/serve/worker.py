@@ -201,7 +201,7 @@ def work(connection: socket.socket) -> None:
         reply = reply_to(reader, *json.loads(message))
         send(connection, encoded(reply))
         set_alarms(0, 0)
-        if isinstance(reply, TooMuch | Failed):
+        if isinstance(reply, TooMuch):
             return
 
 

@@ -31,7 +31,7 @@ from voile.errors import QueryError, UsageError
 from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
-from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often
+from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often, unavailable
 from voile.web.requests import ending
 
 WORKERS = 2
@@ -41,7 +41,7 @@ WAITING = 512
 SLOW = 0.5
 """Seconds after which a worker gives way to others."""
 STOPPED = Rate(0.1, 5)
-"""Questions of one analyst that end a worker: each further one has to wait."""
+"""Questions of one analyst that fail or end a worker: each further one has to wait."""
 KEPT, KEPT_BYTES = 4096, 2**26
 """Questions that are remembered as they were read, and their bytes."""
 PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR",
@@ -185,7 +185,7 @@ class QuestionWorkers:
     def _check_stopped(self, who: str) -> None:
         """Refuse whose questions were stopped again and again."""
         if seconds := self._stopped.wait(who, take=False):
-            raise too_often("that were stopped at their limit of time or memory", seconds)
+            raise too_often("that failed or were stopped at their limit", seconds)
 
     def close(self) -> None:
         """Kill all workers; who still waits is refused."""
@@ -211,21 +211,19 @@ class QuestionWorkers:
         try:
             found = await self._answered(worker, json.dumps([sql, declared or "all"]).encode())
             reply = unpickled(found)
-            done = not isinstance(reply, TooMuch | Failed)
-        except (TimeoutError, WorkerGoneError, OSError):
+            done = not isinstance(reply, TooMuch)
+        except Exception:  # too late, gone, or what it sends is no reply
             if self._closed:
                 raise stopping() from None
             self._stopped.wait(who)
             raise too_much() from None
         finally:
             self._give_back(worker, whole=done)
-        if isinstance(reply, TooMuch):
-            self._stopped.wait(who)
-            raise too_much()
         if isinstance(reply, Refused):
             raise reply.error()
-        if isinstance(reply, Failed):
-            raise RuntimeError(reply.kind)
+        if isinstance(reply, TooMuch | Failed):
+            self._stopped.wait(who)
+            raise too_much() if isinstance(reply, TooMuch) else faulty(reply.kind)
         return cast(Question, reply), len(found)
 
     async def _answered(self, worker: Worker, message: bytes) -> bytes:
@@ -300,6 +298,15 @@ def too_much() -> QueryError:
     return QueryError(
         "the question takes too much time or memory on the public domain, and was stopped",
         hint="ask with simpler expressions, or about fewer columns in one condition",
+    )
+
+
+def faulty(kind: str) -> RefusalError:
+    """The refusal of a question that made an error of ours, of this type."""
+    return unavailable(
+        f"the server failed on this question ({kind})",
+        hint="ask it in other words, and report it to the server's steward",
+        retry_after=60,
     )
 
 

@@ -21,6 +21,7 @@ from voile.signing.openssh import (
     ED25519,
     KeyFormatError,
     WrongPassphraseError,
+    check_point,
     option_values,
     public_blob,
     raw_public,
@@ -41,6 +42,8 @@ NAMESPACE = "voile"
 """What `namespaces=` in an allowed_signers file must allow."""
 PASSPHRASE, PASSPHRASE_FD = "VOILE_KEY_PASSPHRASE", "VOILE_KEY_PASSPHRASE_FD"
 MAKE_ONE = "voile keygen KEY makes one that fits"
+NAME_SIGNER = "give KEY.pub, an allowed_signers file, or SHA256:… as ssh-keygen -l shows it"
+NAME_LIST = "give a file of revoked keys, such as SHA256:… on a line each; it may be empty"
 
 Ask = Callable[[str], str]
 """Asks somebody for a passphrase; the argument is the question."""
@@ -56,6 +59,9 @@ class PublicKey:
 
     raw: bytes
     name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        check_point(self.raw)
 
     @property
     def fingerprint(self) -> str:
@@ -123,7 +129,10 @@ def signers_in(source: SignerSource, option: str, *, empty: bool) -> Signers:
     text = str(source)
     if text.startswith(("SHA256:", "MD5:", f"{ED25519} ")):
         return signer_in_line(text, f"{spelled(option)} {text[:80]!r}", everywhere=empty)
-    content = read_limited(Path(source), LARGEST_LIST)
+    hint = NAME_LIST if empty else NAME_SIGNER
+    if not text:
+        raise UsageError(f"{spelled(option)} is empty", hint=hint)
+    content = read_limited(Path(source), LARGEST_LIST, hint)
     if b"PRIVATE KEY-----" in content:
         raise UsageError(
             f"{text!r} is a private key",
@@ -218,7 +227,10 @@ def pem_public(content: bytes, file: str) -> PublicKey:
         raise not_keys(file, "its PEM cannot be read") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise not_keys(file, f"it is a key of type {type_of(key)}, and signatures are Ed25519")
-    return PublicKey(key.public_bytes_raw())
+    try:
+        return PublicKey(key.public_bytes_raw())
+    except KeyFormatError as error:
+        raise not_keys(file, str(error)) from None
 
 
 def not_keys(file: str, reason: str) -> UsageError:
@@ -264,7 +276,7 @@ class SigningKey:
         the signer; else it is the comment of the key or of its .pub file.
         """
         file = Path(path)
-        content = read_limited(file, LARGEST_KEY)
+        content = read_limited(file, LARGEST_KEY, MAKE_ONE)
         check_mode(file)
         private, comment = read_key(content, str(path), passphrase, ask)
         return cls(private, checked_name(name or printable(comment) or comment_beside(file)))
@@ -432,21 +444,30 @@ def from_descriptor(number: str) -> bytes:
 # files
 
 
-def read_limited(path: Path, most: int) -> bytes:
+def read_limited(path: Path, most: int, hint: str) -> bytes:
     """A file's bytes, if it is one of a size that makes sense."""
     try:
-        if path.is_dir():
-            raise UsageError(f"{str(path)!r} is a folder", hint="name the file of a key")
-        with path.open("rb") as file:
-            content = file.read(most + 1)
+        content = read_regular(path, most + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(
-            f"cannot read the key file {str(path)!r}: {reason}", hint=MAKE_ONE
-        ) from None
+        raise UsageError(f"cannot read the key file {str(path)!r}: {reason}", hint=hint) from None
     if len(content) > most:
-        raise UsageError(f"{str(path)!r} is too large to be a key", hint=MAKE_ONE)
+        raise UsageError(f"{str(path)!r} is too large to be a key", hint=hint)
     return content
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The first bytes of a file; nothing else is waited for, such as a pipe or a terminal."""
+    # A pipe without a writer opens at once, and is not read.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            raise ValueError("it is a folder" if stat.S_ISDIR(mode) else "it is no regular file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(handle)
 
 
 def check_mode(path: Path) -> None:
@@ -461,9 +482,9 @@ def check_mode(path: Path) -> None:
 
 def comment_beside(path: Path) -> str:
     """The comment in KEY.pub, where there is one."""
-    with suppress(OSError, UnicodeDecodeError):
-        with path.with_name(f"{path.name}.pub").open(encoding="utf-8") as file:
-            parsed = read_line(file.readline(LARGEST_KEY).strip())
+    with suppress(OSError, ValueError):
+        content = read_regular(path.with_name(f"{path.name}.pub"), LARGEST_KEY)
+        parsed = read_line(content.decode("utf-8").partition("\n")[0].strip())
         return printable(parsed.comment) if parsed else ""
     return ""
 

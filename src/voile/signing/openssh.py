@@ -41,9 +41,32 @@ def raw_public(text: str) -> bytes:
     """The 32 bytes of a public key from its base64."""
     reader = WireReader(unbase64(text))
     kind, raw = reader.text(), reader.string()
-    if kind != ED25519 or len(raw) != 32 or reader.left:
+    if kind != ED25519 or reader.left:
         raise KeyFormatError("the key is not an Ed25519 key")
+    check_point(raw)
     return raw
+
+
+PRIME = 2**255 - 19
+CURVE = -121665 * pow(121666, -1, PRIME) % PRIME
+"""d in -x² + y² = 1 + d·x²·y², the curve of Ed25519."""
+
+
+def check_point(raw: bytes) -> None:
+    """Refuse points under which anybody can sign, and second spellings of a point.
+
+    A point is its y, and in the highest bit the sign of its x. Eight points have an order that
+    divides 8: y = ±1 (orders 1 and 2), y = 0 (order 4), and those whose double has y = 0 (order 8),
+    which is d·y⁴ + 2y² = 1. A signature under such a key may hold for any message.
+    """
+    if len(raw) != 32:
+        raise KeyFormatError("the key is not an Ed25519 key")
+    y = int.from_bytes(raw, "little") % 2**255
+    if y >= PRIME:
+        raise KeyFormatError("the key is not spelt as Ed25519 keys are")
+    square = y * y % PRIME
+    if not y * (square - 1) * (CURVE * square * square + 2 * square - 1) % PRIME:
+        raise KeyFormatError("the key has a small order: anybody could sign with it")
 
 
 def unbase64(text: str) -> bytes:

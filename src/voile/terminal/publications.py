@@ -367,6 +367,8 @@ def verification_view(found: Verification) -> Any:
         ),
     ]
     parts = [Text.from_markup(line) for line in lines if line]
+    if found.rows_unseen:
+        parts.append(Text(f"– {found.rows_unseen}"))
     parts += map(signature_line, found.signatures)
     if found.ok:
         if found.simulated:

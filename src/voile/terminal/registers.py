@@ -19,7 +19,7 @@ def accounts_view(accounts: list[DataSetAccount], place: str) -> Any:
         return f"nothing has left yet, says {escape(place)}"
     rows = [
         [
-            escape(one.data_set),
+            escape(", ".join([one.data_set, *one.aliases])),
             f"{len(one.left):,}",
             one.left[-1].when[:10] if one.left else "",
             escape(one.summary),
@@ -48,6 +48,8 @@ def account_view(account: DataSetAccount) -> Any:
     title = f"{account.data_set}: {counted(len(account.left), 'release')}"
     limit = "none" if account.limit is None else account.limit.words
     facts = [["adds up to", escape(account.summary)], ["limit", escape(limit)]]
+    if account.aliases:
+        facts.insert(0, ["also called", escape(", ".join(account.aliases))])
     return Group(
         table_of(["when (UTC)", "what", "where", "promise", "state"], rows, title=escape(title)),
         table_of(["", ""], facts, show_header=False),

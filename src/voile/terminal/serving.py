@@ -153,6 +153,8 @@ def status_view(found: dict[str, Any]) -> Any:
         for token in one["tokens"]
     ]
     parts = [table_of(["budget of", "", "answers", "used", "left"], budgets)]
+    if found["registered"] is False:
+        parts.append("[dim]note: it is not in the steward's register[/dim]")
     if tokens:
         parts.append(table_of(["analyst", "token", "scopes", "made", "valid"], tokens))
     return Group(*parts)

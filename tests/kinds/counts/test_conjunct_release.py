@@ -223,7 +223,7 @@ def retold(release: ConjunctRelease, folder: Path, table: Any, number: int = 1) 
     """The same release with another table, hashed and sealed as if nothing had been."""
     release.save(folder)
     path = folder / f"data/table-{number:04d}.parquet"
-    pq.write_table(table, path, write_statistics=False)
+    pq.write_table(table, path, write_statistics=False, store_schema=False)
     files = [
         File(path=f.path, bytes=path.stat().st_size, sha256=sha256(path), rows=table.num_rows)
         if f.path == f"data/table-{number:04d}.parquet"

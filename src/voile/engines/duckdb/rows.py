@@ -33,7 +33,7 @@ from voile.engines.duckdb.sql import (
     off_grid,
     value_type,
 )
-from voile.engines.encode import codes, domain_array, values_at
+from voile.engines.encode import OUTSIDE, codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, Predicate, wording
@@ -89,6 +89,8 @@ class DuckRows(ReleaseRows):
         self.domain = Domain(self._con, schema, strict=strict)
         self._answered: OrderedDict[str, RowSums] = OrderedDict()
         self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
+        self._enums: dict[str, str] = {}
+        """By attribute, the type of the texts that its domain lists."""
 
     def _create_views(
         self, files: Sequence[Path], scores: pa.Table | None, beside: pa.Table | None
@@ -190,12 +192,46 @@ class DuckRows(ReleaseRows):
 
     def coded(self) -> Iterator[list[Ints]]:
         """Every row's place in each attribute's domain, a batch at a time, in the files' order."""
-        listed = ", ".join(quote_identifier(name) for name in self.schema.names)
         try:
+            listed = ", ".join(
+                self._text_code(a) if a.kind == "categorical" else quote_identifier(a.name)
+                for a in self.schema
+            )
             for batch in self._con.sql(f"SELECT {listed} FROM {ROWS}").to_arrow_reader(BATCH):
-                yield [codes(batch.column(i), a) for i, a in enumerate(self.schema)]
+                yield [
+                    numpy_array(batch.column(i)) if a.kind == "categorical"
+                    else codes(batch.column(i), a)
+                    for i, a in enumerate(self.schema)
+                ]  # fmt: skip
         except duckdb.Error as error:
             raise unanswered(error) from None
+
+    def _text_code(self, attribute: Attribute) -> str:
+        """The place of a text in its domain, found by DuckDB.
+
+        A text of a dictionary is looked up once for all its rows. Were it handed out, every row of
+        a batch would have a copy: of 60,000 characters, gigabytes from a file of some bytes.
+        """
+        column = quote_identifier(attribute.name)
+        null = attribute.size - 1 if attribute.null else OUTSIDE
+        found = (
+            f"enum_code({self._as_listed(attribute)})::BIGINT" if attribute.domain.size else "NULL"
+        )
+        return f"CASE WHEN {column} IS NULL THEN {null} ELSE coalesce({found}, {OUTSIDE}) END"
+
+    def _as_listed(self, attribute: Attribute) -> str:
+        """A text as one of those that its domain lists; NULL where it is none of them."""
+        if not attribute.domain.size:
+            return "NULL"
+        if attribute.name not in self._enums:
+            name = quote_identifier(f"places of {attribute.name}")
+            values = self._listed(attribute)
+            self._con.execute(
+                f"CREATE TYPE {name} AS ENUM (SELECT v FROM {values} AS d(v) WHERE v IS NOT NULL)"
+            )
+            self._con.execute(f"DROP TABLE {values}")
+            self._enums[attribute.name] = name
+        return f"TRY_CAST({quote_identifier(attribute.name)} AS {self._enums[attribute.name]})"
 
     def counts(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """How many rows of the view are each of these tuples, given by the places of their values.
@@ -239,6 +275,8 @@ class DuckRows(ReleaseRows):
         elif isinstance(attribute.domain, Interval):
             outside = not_in_domain(attribute, column)
             foreign = f"({outside} OR {off_grid(attribute.domain, column)})"
+        elif attribute.kind == "categorical":
+            foreign = f"{self._as_listed(attribute)} IS NULL"
         else:
             foreign = f"{column} NOT IN (SELECT v FROM {self._listed(attribute)} AS d(v) "
             foreign += "WHERE v IS NOT NULL)"

@@ -83,6 +83,8 @@ class ClassManifest(Manifest):
         schema, p = self.schema_, self.parameters
         if [*p.qi, *p.sensitive, *p.insensitive] != schema.names:
             raise ValueError("the parameters do not name the columns of the schema")
+        if p.classes > max(1, self.rows):
+            raise ValueError(f"{p.classes:,} classes are more than {self.rows:,} rows")
         for name, order in p.orders.items():
             if sorted(order) != list(range(schema[name].size)):
                 raise ValueError(f"the order of {name!r} is not one of its values")

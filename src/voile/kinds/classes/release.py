@@ -14,22 +14,30 @@ import pyarrow as pa
 
 from voile.arrow import numpy_array
 from voile.engines import open_domain, open_rows
-from voile.engines.encode import codes as codes_of
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     UNIT,
     ClassManifest,
+    ClassParameters,
     grouped_disclosed,
 )
-from voile.kinds.parquet import arrow_schema, read_parquet
+from voile.kinds.classes.tally import ClassTally, ShownColumns, check_cells, tally_of
+from voile.kinds.parquet import (
+    arrow_schema,
+    codes_beside,
+    one_array,
+    read_beside,
+    read_parquet,
+)
 from voile.kinds.release import QueryOptions, Release, Roles
+from voile.options.choices import Cuts
 from voile.privacy.requirements import Histograms, Requirement
 from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
-from voile.recoding.labels import agrees
+from voile.recoding.labels import RangeWords, agrees
 from voile.schema import Attribute, Schema, Values
 
 if TYPE_CHECKING:
@@ -111,6 +119,8 @@ def shown_schema(manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]]) 
 # rows that were grouped into classes, and what can be counted from them
 
 
+BYTES_BESIDE = 16
+"""Of memory for classes/ or sensitive/, for each byte of a large release."""
 METHODS: tuple[str, ...] = get_args(Method)
 
 
@@ -234,7 +244,7 @@ class ClassRelease(Release):
             raise ReleaseError("classes/ does not list every class once, in order")
         found = {}
         for name in self.manifest.generalized:
-            shown = table.column(name).combine_chunks().dictionary_encode()
+            shown = one_array(table.column(name))
             low, high = (numpy_array(table.column(n)) for n in self.manifest.end_columns(name))
             texts = tuple(shown.dictionary.to_pylist())
             found[name] = Ranges(texts, numpy_array(shown.indices), low, high)
@@ -243,7 +253,15 @@ class ClassRelease(Release):
     @cached_property
     def _class_table(self) -> Any:
         """Every class of a generalized release: its rows, its ranges in words and in places."""
-        return complete(read_parquet(self._parquet(CLASS_FILES)[0]), CLASS_FILES)
+        return complete(self._read_beside(CLASS_FILES), CLASS_FILES)
+
+    def _read_beside(self, where: str) -> Any:
+        """The one file of classes/ or sensitive/."""
+        files = self._parquet(where)
+        if len(files) != 1:
+            raise ReleaseError(f"{where} has {len(files)} files, not one")
+        on_disk = sum(file.bytes for file in self.manifest.files)
+        return read_beside(files[0], size_on_disk=on_disk, per_byte=BYTES_BESIDE)
 
     @property
     def stated_rows(self) -> npt.NDArray[np.int64]:
@@ -278,17 +296,14 @@ class ClassRelease(Release):
         p = self.manifest.parameters
         if p.recode == "generalize":
             return None
-        tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
-        table = complete(pa.concat_tables(tables).combine_chunks(), SENSITIVE_FILES, p.sensitive)
+        table = complete(self._read_beside(SENSITIVE_FILES), SENSITIVE_FILES, p.sensitive)
         of_class = numpy_array(table.column(p.class_column))
         if of_class.min(initial=0) < 0 or of_class.max(initial=0) >= p.classes:
             raise ReleaseError("sensitive/ names a class that is not there")
         return HiddenRecords(
             of_class=of_class.astype(np.int32),
             codes={
-                name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
-                    np.int32
-                )
+                name: codes_beside(table.column(name), self.schema[name]).astype(np.int32)
                 for name in p.sensitive
             },
             rows=numpy_array(table.column(self.manifest.rows_column)),
@@ -304,24 +319,41 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ what it shows, as numbers
 
     @cached_property
+    def tally(self) -> ClassTally:
+        """What the rows show of each class, counted as a stream."""
+        p = self.manifest.parameters
+        shown = self.shown_schema
+        return tally_of(
+            self._rows.coded(),
+            ShownColumns(
+                shown.names,
+                p.class_column,
+                p.exact,
+                {name: ranges.text for name, ranges in self.ranges.items()},
+                [(n, self.schema[n].size) for n in p.sensitive if n in shown.names],
+            ),
+            p.classes,
+        )
+
+    @cached_property
     def histograms(self) -> Histograms:
         """Rows and sensitive values of every class."""
         p, number = self.manifest.parameters, self.manifest.parameters.classes
-        rows = np.bincount(self.of_row, minlength=number)
-        if (hidden := self.hidden) is None:
-            classes, weights = self.of_row, None
-            columns = [self.known[name] for name in p.sensitive]
+        sizes = [self.schema[name].size for name in p.sensitive]
+        check_cells(number, sizes, sum(file.bytes for file in self.manifest.files))
+        rows, hidden = self.tally.rows, self.hidden
+        if hidden is None:
+            counted = self.tally.counts
         else:
-            classes, weights = hidden.of_class, hidden.rows
-            columns = [hidden.codes[name] for name in p.sensitive]
-        counts = tuple(
-            np.bincount(classes.astype(np.int64) * size + codes, weights, number * size)
-            .astype(np.int64)
-            .reshape(number, size)
-            for codes, size in zip(
-                columns, (self.schema[name].size for name in p.sensitive), strict=True
-            )
-        )
+            keys = [
+                hidden.of_class.astype(np.int64) * size + hidden.codes[name]
+                for name, size in zip(p.sensitive, sizes, strict=True)
+            ]
+            counted = [
+                np.bincount(key, hidden.rows, number * size).astype(np.int64)
+                for key, size in zip(keys, sizes, strict=True)
+            ]
+        counts = tuple(c.reshape(number, size) for c, size in zip(counted, sizes, strict=True))
         population = None
         if p.population:
             population = numpy_array(self._class_table.column(self.manifest.population_column))
@@ -480,16 +512,58 @@ TOLERANCE = 1e-9
 def check_grouped(release: ClassRelease) -> None:
     """Everything that is promised, measured again."""
     manifest = release.manifest
+    check_method(manifest)
     check_sensitive(release)
     check_order(release)
     for name, ranges in release.ranges.items():
         check_ranges(release, name, ranges)
+    check_levels(release)
     check_rows(release)
     check_requirements(release)
     if manifest.disclosed != grouped_disclosed(release.schema, manifest.parameters, manifest.nulls):
         raise ReleaseError("manifest.json does not say all that the release discloses")
     if manifest.public_rows != manifest.rows:
         raise ReleaseError("manifest.json: every row that is shown is one of the table's")
+
+
+def check_method(manifest: ClassManifest) -> None:
+    """What is stated of how rows were grouped is something that the method does."""
+    from voile.kinds.classes.options import BUCKETS  # noqa: PLC0415  (for verifying)
+
+    method, p = manifest.method, manifest.parameters
+    cutting, levelling = method == "mondrian", method in ("fulldomain", "suppress")
+    contradicted = {
+        "cuts": p.cuts not in (get_args(Cuts) if cutting else (None,)),
+        "relaxed": p.relaxed and not (cutting and p.cuts == "median" and not p.population),
+        "levels": not levelled(p) if levelling else p.levels is not None,
+        "recode": method in BUCKETS and p.recode != "bucketize",
+        "classes": method == "trivial" and p.classes != 1,
+        "removed": p.removed > 0 and not levelling,
+        "population": p.population and p.recode == "bucketize",
+        "exact": p.exact != [n for n in p.qi if n in p.exact]
+        or (p.recode == "bucketize" and bool(p.exact)),
+        "groups": not set(p.groups) <= set(manifest.generalized),
+    }
+    for name, wrong in contradicted.items():
+        if wrong:
+            raise ReleaseError(
+                f"manifest.json: {name} = {getattr(p, name)!r} is not what the method {method!r} "
+                "does"
+            )
+
+
+def levelled(parameters: ClassParameters) -> bool:
+    """Whether every quasi-identifier has a level."""
+    levels = parameters.levels or {}
+    return list(levels) == parameters.qi and min(levels.values(), default=0) >= 0
+
+
+def check_levels(release: ClassRelease) -> None:
+    """A column at level 0 is shown as it is, but for the one class of suppressed rows."""
+    levels = release.manifest.parameters.levels or {}
+    for name, ranges in release.ranges.items():
+        if levels.get(name) == 0 and (ranges.low < ranges.high).sum() > 1:
+            raise ReleaseError(f"classes/ shows ranges of {name!r}, which is stated at level 0")
 
 
 def check_requirements(release: ClassRelease) -> None:
@@ -518,13 +592,13 @@ def check_requirements(release: ClassRelease) -> None:
 
 def check_order(release: ClassRelease) -> None:
     """Classes are in order, all there, and look different."""
-    if (np.diff(release.of_row) < 0).any() or not release.histograms.rows.all():
+    if not release.tally.in_order or not release.histograms.rows.all():
         raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
     p = release.manifest.parameters
     if p.recode == "generalize":
         check_alike(release)
-        boxes = np.unique(np.hstack(release.boxes()), axis=0)
-        if len(boxes) < p.classes:
+        shown = [end for r in release.ranges.values() for end in (r.low, r.high)]
+        if distinct_rows([*shown, *release.tally.exact.values()]) < p.classes:
             raise ReleaseError("two classes show the same ranges, and so are one")
 
 
@@ -533,16 +607,22 @@ def check_alike(release: ClassRelease) -> None:
 
     With ranges that differ between classes, those who look alike are then those of a class.
     """
-    starts = np.searchsorted(release.of_row, np.arange(release.manifest.parameters.classes))
-    for name in release.manifest.parameters.exact:
-        codes = release.known[name]
-        several = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts)
-        if several.any():
-            raise ReleaseError(
-                f"class {int(several.argmax())} shows several values of {name!r}: its rows do not "
-                "look alike",
-                hint="do not use it: fewer people than it says are alike",
-            )
+    for name, number in release.tally.several.items():
+        raise ReleaseError(
+            f"class {number} shows several values of {name!r}: its rows do not look alike",
+            hint="do not use it: fewer people than it says are alike",
+        )
+
+
+def distinct_rows(columns: Sequence[npt.NDArray[Any]]) -> int:
+    """How many different rows these columns have; one where there is none."""
+    if not columns:
+        return 1
+    order = np.lexsort(columns)
+    new = np.zeros(len(order) - 1, np.bool_)
+    for column in columns:
+        new |= np.diff(column[order]) != 0
+    return 1 + int(new.sum())
 
 
 def check_sensitive(release: ClassRelease) -> None:
@@ -562,7 +642,7 @@ def check_sensitive(release: ClassRelease) -> None:
 
 def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:
     """A class shows one range of the column, and every text says which one that is."""
-    if not np.array_equal(ranges.text[release.of_row], release.shown_codes[name]):
+    if name in release.tally.misshown:
         raise ReleaseError(f"data/: {name!r} does not show what classes/ says")
     attribute, p = release.schema[name], release.manifest.parameters
     inside = (ranges.low >= 0) & (ranges.low <= ranges.high) & (ranges.high < attribute.size)
@@ -572,9 +652,10 @@ def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:
     if pairs.shape[1] != len(ranges.texts):
         raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
     order = release.order(name) if name in p.orders else None
+    words = RangeWords(attribute, None, order)
     for number, low, high in pairs.T.tolist():
         text = ranges.texts[number]
-        if not agrees(text, (low, high), attribute, order, p.groups.get(name, {})):
+        if not agrees(text, (low, high), words, p.groups.get(name, {})):
             raise ReleaseError(f"classes/: {text!r} of {name!r} is not the range {low} … {high}")
 
 

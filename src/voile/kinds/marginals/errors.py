@@ -33,6 +33,8 @@ TURNS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
 FAR = 4.0
 """A model that is so many standard deviations from the unbiased estimate is wrong there."""
 LEAST = 1e-9
+CAUTION = 1.2
+"""A learnt mean square error is raised by this, because it was learnt."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,13 @@ class ErrorLaw:
 
     rows: float
     scale: float
-    """A usual standard deviation of an unbiased cell, for questions that have no such estimate."""
+    """A usual standard deviation of an unbiased answer, for questions that have none."""
     error: tuple[float, ...]
     shared: tuple[float, ...]
     unmeasured: tuple[float, ...]
-    """The same as `error`, for tables that were not measured."""
+    """The same as `error`, for tables of one column more than those that were measured."""
+    order: int
+    """The most columns that were measured together."""
 
     def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
@@ -156,10 +160,11 @@ class ErrorLaw:
         return e, np.minimum(c, np.minimum(e, variances))
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
-        """The mean square error of the model where this many columns were not measured together."""
+        """The mean square error of the model for columns that were not measured together."""
         x = sided(counts, self.rows)
         scale = np.full(x.shape, self.scale)
-        return np.maximum(rising(x, scale) @ np.array(self.unmeasured), whole(x))
+        more = CAUTION * max(1, columns - self.order)
+        return np.maximum(more * (rising(x, scale) @ np.array(self.unmeasured)), whole(x))
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
@@ -169,7 +174,8 @@ class ErrorLaw:
         apart = np.maximum(e + variances - 2 * c, LEAST)
         w = (e - c) / apart
         error = np.maximum(e * variances - c * c, 0) / apart
-        return counts + w * (unbiased - counts), error
+        raised = np.minimum(CAUTION * error, np.maximum(variances, error))
+        return counts + w * (unbiased - counts), raised
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +196,8 @@ class Examined:
 
     counts: Floats
     variances: Floats
+    noise: Floats
+    """The variance of what examines."""
     error: Floats
     shared: Floats
 
@@ -215,7 +223,7 @@ def examined(
         found.append(_questions(np.ravel, y, m, variance, moved, trials))
         found.append(_questions(some.of, y, m, some.variances(noisy.plan), moved, trials))
     y, m, v, c = np.concatenate(found, axis=1)
-    return Examined(m, v, (y - m) ** 2 - v + 2 * c, c)
+    return Examined(m, v, v, (y - m) ** 2 - v + 2 * c, c)
 
 
 def _questions(
@@ -233,8 +241,38 @@ def _questions(
     return np.stack([asked(y), asked(m), variance, np.mean(shared, axis=0)])
 
 
-def learnt(seen: Examined, rows: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The coefficients of e and c."""
+def left_out(
+    halves: Halves,
+    noisy: NoisyMarginals,
+    mixture: Mixture,
+    without: Sequence[Columns],
+    number: int,
+    rng: np.random.Generator,
+) -> Examined:
+    """Tables whose own components the mixture of the first half has not seen.
+
+    They are examined by the second half, and by all that was measured of what was left out.
+    """
+    residuals = {**halves.second.residuals, **{c: noisy.residuals[c] for c in without}}
+    variances = {**halves.second.plan.variances, **{c: noisy.plan.variances[c] for c in without}}
+    other = NoisyMarginals(ResidualPlan(noisy.plan.sizes, variances), residuals)
+    found: list[Floats] = []
+    for columns in without:
+        y, m = other.table(columns), mixture.table(columns)
+        variance, noise = noisy.cell_variance(columns), other.cell_variance(columns)
+        ones = np.ones(y.size)
+        found.append(np.stack([y.ravel(), m.ravel(), variance * ones, noise * ones]))
+        some = drawn_selections(noisy.plan.sizes, columns, number, rng)
+        between = some.variances(noisy.plan), some.variances(other.plan)
+        found.append(np.stack([some.of(y), some.of(m), *between]))
+    y, m, v, noise = np.concatenate(found, axis=1)
+    return Examined(m, v, noise, (y - m) ** 2 - noise, np.zeros(m.shape))
+
+
+def learnt(
+    seen: Examined, rows: float, least: tuple[float, ...] = ()
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The coefficients of e, none of them below `least`, and of c."""
     x = sided(seen.counts, rows)
     deviations = np.sqrt(np.maximum(seen.variances, LEAST))
     size = np.floor(3 * np.log2(np.maximum(x, 1e-3)))
@@ -249,12 +287,13 @@ def learnt(seen: Examined, rows: float) -> tuple[tuple[float, ...], tuple[float,
     bends = np.stack([mean(b) for b in rising(x, deviations).T], axis=1)
     shares = saturating(x, deviations) * seen.variances[:, None]
     shares = np.stack([mean(b) for b in shares.T], axis=1)
-    e, c, v = mean(seen.error), mean(seen.shared), mean(seen.variances)
-    error = np.zeros(bends.shape[1])
+    e, c, noise = mean(seen.error), mean(seen.shared), mean(seen.noise)
+    begun = np.array(least) if least else np.zeros(bends.shape[1])
+    error = begun
     for _ in range(4):
-        weight = np.sqrt(count) / (v + 2 * (bends @ error))
-        error = nnls(bends * weight[:, None], e * weight)[0]
-    weight = np.sqrt(count) / (v + bends @ error)
+        weight = np.sqrt(count) / (noise + 2 * (bends @ error))
+        error = begun + nnls(bends * weight[:, None], (e - bends @ begun) * weight)[0]
+    weight = np.sqrt(count) / (noise + bends @ error)
     shared = nnls(shares * weight[:, None], c * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
 

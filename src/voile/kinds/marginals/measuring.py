@@ -20,8 +20,8 @@ The account reads scales alone: what chose them need not be trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -91,6 +91,8 @@ class MeasurementPlan:
     """Of the first look at the number of rows, where there was one."""
     selection_rho: float = 0.0
     """What choosing tables cost; 0: nothing was chosen by looking."""
+    selection_epsilon: float = 0.0
+    """The same where noise is geometric."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sizes)
@@ -100,6 +102,11 @@ class MeasurementPlan:
             raise ValueError(f"the look at the rows has scale {self.rows_scale:g}")
         if not (math.isfinite(self.selection_rho) and self.selection_rho >= 0):
             raise ValueError(f"choosing tables cannot cost ρ = {self.selection_rho:g}")
+        if not (math.isfinite(self.selection_epsilon) and self.selection_epsilon >= 0):
+            raise ValueError(f"choosing tables cannot cost ε = {self.selection_epsilon:g}")
+        unused = self.selection_epsilon if self.noise == "gaussian" else self.selection_rho
+        if unused:
+            raise ValueError(f"a choice for {self.noise} noise is not accounted for that way")
 
     def cells(self, measurement: Measurement) -> int:
         """N_c."""
@@ -113,8 +120,11 @@ class MeasurementPlan:
         if self.noise == "geometric":
             raise ValueError("geometric noise has an ε of its own")
         look = 0.5 / self.rows_scale**2 if self.rows_scale and self.unit == "add-remove" else 0.0
-        variances = {m.columns: (m.scale / self.cells(m)) ** 2 for m in self._noisy}
-        ideal = ResidualPlan(self.sizes, variances)
+        precisions: dict[Columns, float] = {}
+        for m in self._noisy:  # a component may be measured more than once
+            more = (self.cells(m) / m.scale) ** 2
+            precisions[m.columns] = precisions.get(m.columns, 0.0) + more
+        ideal = ResidualPlan(self.sizes, {c: 1 / p for c, p in precisions.items()})
         return (look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)) * UP
 
     @property
@@ -132,18 +142,19 @@ class MeasurementPlan:
         rates = [1 / m.scale for m in self._noisy]
         if self.rows_scale and self.unit == "add-remove":
             rates.append(1 / self.rows_scale)
-        return math.fsum(rates) * (1 if self.unit == "add-remove" else 2) * UP
+        moved = math.fsum(rates) * (1 if self.unit == "add-remove" else 2)
+        return (moved + self.selection_epsilon) * UP
 
     @property
     def rho(self) -> float:
         """ρ of zCDP."""
         if (pure := self.pure_epsilon) is not None:
-            return pure * math.tanh(pure / 2) * UP + self.selection_rho
+            return pure * math.tanh(pure / 2) * UP
         return self.measured_rho + self.selection_rho
 
     def delta_at(self, epsilon: float) -> float:
         """The least δ that is known at ε."""
-        if (pure := self.pure_epsilon) is not None and not self.selection_rho:
+        if (pure := self.pure_epsilon) is not None:
             return 0.0 if epsilon >= pure else _pure_delta(pure, epsilon)
         if (mu := self.mu) is not None:
             return gaussian_delta(mu, epsilon)
@@ -153,7 +164,7 @@ class MeasurementPlan:
         """The least ε that is known at δ."""
         if delta >= self.delta_at(0.0):
             return 0.0
-        if (pure := self.pure_epsilon) is not None and not self.selection_rho and delta == 0:
+        if (pure := self.pure_epsilon) is not None and delta == 0:
             return pure
         low, high = 0.0, 1.0
         while self.delta_at(high) > delta:
@@ -305,9 +316,9 @@ def whole_figures(plan: MeasurementPlan, measurement: Measurement, counts: Ints)
     return whole_centred(counts) if plan.noise == "gaussian" else counts
 
 
-def noise_for(plan: MeasurementPlan, source: WordSource) -> Iterator[Ints]:
-    """The noise of each measurement, in their order, in the shape of its table."""
-    for m in plan.measurements:
+def noise_for(plan: MeasurementPlan, source: WordSource, start: int = 0) -> Iterator[Ints]:
+    """The noise of each measurement from `start` on, in the shape of its table."""
+    for m in plan.measurements[start:]:
         shape = [plan.sizes[i] for i in m.columns]
         yield _noise(plan.noise, m.scale, plan.cells(m), source).reshape(shape)
 
@@ -406,26 +417,50 @@ def gaussian_plan(
     unit: Unit,
     rows_scale: float | None = None,
     selection_rho: float = 0.0,
+    before: Sequence[Measurement] = (),
 ) -> MeasurementPlan:
-    """The components of the tables, with the noise that is best for the weights, within ρ."""
+    """The components of the tables, with the noise that is best for the weights, within ρ.
+
+    `before` was measured in order to choose: its components are not measured again.
+    """
     _check_sizes(sizes)
     look = 0.5 / rows_scale**2 if rows_scale and unit == "add-remove" else 0.0
     left = _left(rho, selection_rho + look, "ρ")
-    weights = weights or {(): 1.0}
-    found = plan(sizes, weights, left)
-    variances = dict(found.variances)
-    exact: list[Measurement] = []
-    if unit == "exchange":
-        del variances[()]
-        exact = [Measurement((), 0.0)]
-        wider = ResidualPlan(found.sizes, variances).exchange_rho / left
-        variances = {c: v * wider for c, v in variances.items()}
-    noisy = [
-        Measurement(c, math.sqrt(v) * found.cells(c) * (1 + 1e-11)) for c, v in variances.items()
-    ]
-    return MeasurementPlan(
-        tuple(sizes), "gaussian", unit, (*exact, *noisy), rows_scale, selection_rho
+    exact = [Measurement((), 0.0)] if unit == "exchange" and not before else []
+    given = MeasurementPlan(
+        tuple(sizes), "gaussian", unit, (*before, *exact), rows_scale, selection_rho
     )
+    known = {m.columns for m in given.measurements}
+    shape = plan(sizes, weights or {(): 1.0}, left).variances
+    deviations = {
+        c: math.sqrt(v) * math.prod(sizes[i] for i in c) for c, v in shape.items() if c not in known
+    }
+
+    def scaled(factor: float) -> MeasurementPlan:
+        more = (Measurement(c, factor * s) for c, s in deviations.items())
+        return replace(given, measurements=(*given.measurements, *more))
+
+    if not deviations:
+        return given
+    return scaled(_factor(lambda factor: scaled(factor).rho, given.rho, rho))
+
+
+def _factor(cost: Callable[[float], float], before: float, budget: float) -> float:
+    """A factor of all scales at which the cost is within the budget, and nearly all of it.
+
+    With u = 1/factor² the cost is the largest of several linear functions of u, all above `before`
+    at 0. So (cost − before)/u grows with u: a step from above the budget ends within it.
+    """
+    left = _left(budget, before, "ρ")
+    factor = 1.0
+    for _ in range(6):
+        found = cost(factor)
+        if budget * (1 - 1e-10) <= found <= budget:
+            return factor
+        factor *= math.sqrt((found - before) / left) * (1 + 1e-11)
+    while cost(factor) > budget:
+        factor *= 1 + 1e-6
+    return factor
 
 
 def pure_plan(
@@ -435,19 +470,26 @@ def pure_plan(
     epsilon: float,
     unit: Unit,
     rows_scale: float | None = None,
+    selection_epsilon: float = 0.0,
+    before: Sequence[Measurement] = (),
 ) -> MeasurementPlan:
-    """Tables of counts with geometric noise, within ε and with the best rates for the weights."""
+    """Tables of counts with geometric noise, within ε and with the best rates for the weights.
+
+    `before` was measured in order to choose; its tables may be within those that follow.
+    """
     _check_sizes(sizes)
-    look = 1 / rows_scale if rows_scale and unit == "add-remove" else 0.0
-    left = _left(epsilon, look, "ε") / (1 if unit == "add-remove" else 2)
+    exact = [Measurement((), 0.0)] if unit == "exchange" and not before else []
+    given = MeasurementPlan(
+        tuple(sizes), "geometric", unit, (*before, *exact), rows_scale,
+        selection_epsilon=selection_epsilon,
+    )  # fmt: skip
+    left = _left(epsilon, given.pure_epsilon or 0.0, "ε") / (1 if unit == "add-remove" else 2)
     weights = weights or {(): 1.0}
-    tables = maximal(sizes, weights)
-    exact: list[Measurement] = []
-    if unit == "exchange":
-        exact, tables = [Measurement((), 0.0)], [s for s in tables if s]
+    known = {m.columns for m in given.measurements}
+    tables = [s for s in maximal(sizes, weights) if s not in known]
     rates = _best_rates(sizes, weights, tables, left)
-    noisy = [Measurement(s, (1 + 1e-11) / r) for s, r in zip(tables, rates, strict=True)]
-    return MeasurementPlan(tuple(sizes), "geometric", unit, (*exact, *noisy), rows_scale)
+    noisy = (Measurement(s, (1 + 1e-11) / r) for s, r in zip(tables, rates, strict=True))
+    return replace(given, measurements=(*given.measurements, *noisy))
 
 
 def maximal(sizes: Sequence[int], tables: Mapping[Columns, float]) -> list[Columns]:
@@ -468,9 +510,8 @@ def _best_rates(
     """
     from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
 
-    values = {
-        c: v for c, v in component_weights(sizes, weights).items() if all(sizes[i] > 1 for i in c)
-    }
+    covered = {c for s in tables for c in subsets(s)}
+    values = {c: v for c, v in component_weights(sizes, weights).items() if c in covered}
     place = {c: k for k, c in enumerate(values)}
     entries = [
         (place[c], k, 1 / math.prod(sizes[i] for i in s if i not in c))

@@ -6,7 +6,7 @@ by the key of their rows, which the combined release does not have any more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from voile.kinds.perturbed.publishing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import Local, Retention, WholeRows
 from voile.kinds.publishing import key_of
+from voile.kinds.registration import Registrar
+from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import check_target
 from voile.schema import Schema
 from voile.signing import KeySource
@@ -37,6 +39,8 @@ class Combination:
     joined_by: str | None
     rows_in: list[int]
     notes: tuple[str, ...]
+    account: Mapping[str, Any] | None = None
+    """What the register says of the data sets of the parts; None where it has nothing."""
 
     def to_dict(self) -> dict[str, Any]:
         """The combination as JSON shows it."""
@@ -50,6 +54,8 @@ class Combination:
             "guarantee": manifest.guarantee.model_dump(),
             "simulated": manifest.simulated,
             "notes": list(self.notes),
+            "registered": manifest.registered,
+            "register": self.account,
         }
 
 
@@ -60,10 +66,12 @@ def combine(
     name: str | None = None,
     overwrite: bool = False,
     sign: KeySource | None = None,
+    register: Registrar | None = None,
 ) -> Combination:
     """Stack parts that have the same columns, or join those that have the same row key.
 
     Signatures of the parts are about the parts: what is made of them is signed anew, by `sign`.
+    `register` lists it with the data sets of its parts, and counts it where it lacks one of them.
     """
     signing = key_of(sign)
     if len(parts) < FEWEST:
@@ -82,6 +90,12 @@ def combine(
         )
     (key,) = keys
     found = stacked(opened) if key is None else joined(opened, key)
+    simulated = any(part.manifest.simulated for part in opened)
+    digests = sorted(part.manifest.digest for part in opened)
+    entry = None
+    if register is not None and not simulated:
+        entry = register.begin_from(called, digests, f"combined {' '.join(digests)}")
+    notes = (*found.notes, *lost_signatures(Path(to), signing))
     release = write(
         found.codes,
         found.schema,
@@ -89,13 +103,17 @@ def combine(
         Path(to),
         name=called,
         nulls=nulls_of(opened),
-        simulated=any(part.manifest.simulated for part in opened),
+        simulated=simulated,
         collected=all(part.manifest.parameters.collected for part in opened),
         suppressed_below=suppressed_in(opened),
         overwrite=overwrite,
         sign=signing,
+        entry=entry,
     )
-    return Combination(release, key, [part.rows for part in opened], found.notes)
+    rows = [part.rows for part in opened]
+    if entry is None:
+        return Combination(release, key, rows, notes)
+    return Combination(release, key, rows, (*notes, *entry.notes), entry.account)
 
 
 def nulls_of(parts: Sequence[LocalRelease]) -> Nulls:

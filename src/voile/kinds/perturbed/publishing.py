@@ -39,7 +39,7 @@ from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
-from voile.kinds.registration import Registrar
+from voile.kinds.registration import Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.options.choices import Nulls
@@ -313,6 +313,7 @@ def write_collected(
     *,
     overwrite: bool,
     sign: SigningKey | None = None,
+    entry: Registration | None = None,
 ) -> LocalRelease:
     """A release of rows that clients have perturbed, as lists of their codes by column."""
     schema = schema_of(spec)
@@ -325,12 +326,18 @@ def write_collected(
         schema,
         mechanism_of(spec, schema),
         target,
-        name=spec.name or "collected rows",
+        name=collected_name(spec),
         nulls=nulls,
         collected=True,
         overwrite=overwrite,
         sign=sign,
+        entry=entry,
     )
+
+
+def collected_name(spec: Spec) -> str:
+    """What rows that clients have perturbed are called."""
+    return spec.name or "collected rows"
 
 
 def write(
@@ -346,6 +353,7 @@ def write(
     collected: bool = False,
     suppressed_below: int | None = None,
     sign: SigningKey | None = None,
+    entry: Registration | None = None,
 ) -> LocalRelease:
     """A release of rows that were perturbed already."""
     draft = RowsDraft(
@@ -358,7 +366,7 @@ def write(
         collected=collected,
         suppressed_below=suppressed_below,
     )
-    return cast("LocalRelease", put(draft, target, overwrite=overwrite, sign=sign))
+    return cast("LocalRelease", put(draft, target, overwrite=overwrite, entry=entry, sign=sign))
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,6 +138,15 @@ class LocalRelease(Release):
         return not self.manifest.parameters.collected and check_perturbed(self, self._rows)
 
     @property
+    def unseen(self) -> str:
+        """Why rows are not looked at: they are what clients sent, or nothing was replaced."""
+        if self.manifest.parameters.collected:
+            why = "it is stated that each was sent by whom it is about, who may have sent anything"
+        else:
+            why = "no column has values that were replaced by public ones, often enough to be seen"
+        return f"the rows were not looked at because {why}"
+
+    @property
     def unprotected(self) -> list[str]:
         """Columns that no coin has touched."""
         noise = self.column_noise() or {}

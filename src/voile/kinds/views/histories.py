@@ -13,13 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voile.engines.encode import codes
+from voile.arrow import numpy_array
 from voile.errors import ReleaseError
-from voile.kinds.parquet import ROW_GROUP, arrow_schema, read_parquet, tuples
+from voile.kinds.parquet import (
+    ROW_GROUP,
+    arrow_schema,
+    codes_beside,
+    one_array,
+    read_beside,
+    tuples,
+)
 from voile.kinds.views.series import Counts, Series, SeriesEstimator, SeriesHistory, read_texts
 from voile.kinds.views.series_scores import combined, single
 from voile.query.rows import HISTORY, SCORE, SPREAD
 from voile.schema import Keys, Schema, TupleIndex
+
+BYTES_BESIDE = 64
+"""Of memory for history/, for each of its bytes where it is large."""
 
 # ----------------------------------------------------------------------
 # the histories of a series' tuples, to Parquet and back
@@ -48,11 +58,18 @@ def write_history(
 
 def history_counts(files: Sequence[Path]) -> tuple[list[str], list[int]]:
     """The different histories, and how many tuples have each; ValueError where one is missing."""
-    columns = [read_parquet(f, [HISTORY])[HISTORY] for f in files]
-    whole = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
+    whole = read_whole(files, [HISTORY])[HISTORY]
     check_present(whole)
-    found = pc.value_counts(whole)
+    found = pc.value_counts(one_array(whole))
     return found.field(0).to_pylist(), found.field(1).to_pylist()
+
+
+def read_whole(files: Sequence[Path], columns: Sequence[str] | None = None) -> Any:
+    """The one file of history/; texts are dictionaries."""
+    if len(files) != 1:
+        raise ValueError(f"{len(files)} files, not one")
+    on_disk = files[0].stat().st_size
+    return read_beside(files[0], columns, size_on_disk=on_disk, per_byte=BYTES_BESIDE)
 
 
 def check_present(column: Any) -> None:
@@ -65,12 +82,12 @@ def read_history(
     files: Sequence[Path], schema: Schema
 ) -> tuple[Keys, list[str], npt.NDArray[np.int64]]:
     """Keys of the tuples, in the order in which they were written, and their histories."""
-    table = pa.concat_tables(read_parquet(file) for file in files)
-    coded = [codes(table[a.name].combine_chunks(), a) for a in schema]
+    table = read_whole(files)
+    coded = [codes_beside(table[a.name], a) for a in schema]
     check_present(table[HISTORY])
-    named = table[HISTORY].combine_chunks().dictionary_encode()
+    named = one_array(table[HISTORY])
     keys = TupleIndex(schema.sizes).encode(coded)
-    return keys, named.dictionary.to_pylist(), named.indices.to_numpy().astype(np.int64)
+    return keys, named.dictionary.to_pylist(), numpy_array(named.indices).astype(np.int64)
 
 
 # ----------------------------------------------------------------------

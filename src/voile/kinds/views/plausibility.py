@@ -3,7 +3,13 @@
 Whatever the table was, every tuple of the domain has noise of its own. In the multiset form it is
 shown j times or more with probability q^j at least, in the set form with probability β at least;
 records only add to that. So in any part of the domain with N tuples, at least Binomial(N, q)
-different tuples are shown. q is the least that a tuple has, where noise differs.
+different tuples are shown. q is the least that a tuple has, where noise differs over time.
+
+Shaped noise has a mean μ(t) of its own for each tuple, and q(t) = μ/(1 + μ). The number of
+different tuples is then a sum of independent coins, whose lower tail is bounded as that of a
+binomial law with the same mean (Hoeffding, 1956). The mean of a cell needs no list of its tuples:
+Σ q ≥ (Σ μ)² / Σ μ(1 + μ) by Cauchy and Schwarz, and both sums are sums over products, less what
+the few tuples above the cap have too much. It is exact where noise is even within a cell.
 """
 
 from __future__ import annotations
@@ -15,8 +21,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import ReleaseError
 from voile.kinds.plausibility import (
+    ColumnParts,
     DomainCells,
     Surprise,
     cells_for,
@@ -33,6 +41,8 @@ if TYPE_CHECKING:
     from voile.engines.rows import ReleaseRows
     from voile.kinds.views.release import ViewRelease
 
+ROUNDED = 1e-9
+"""By which sums of floats may be off, at most."""
 REPEATED = 12
 """Multiplicities that are looked at: noise that repeats a tuple so often is rare."""
 
@@ -41,8 +51,11 @@ def check_view(release: ViewRelease, rows: ReleaseRows) -> None:
     """Refuse rows in another order than the domain's, or that the noise cannot have made."""
     least, most = noise_between(release)
     names, sizes = release.schema.names, release.schema.sizes
-    expected = float(release.schema.size) * least
-    cells = cells_for(names, list(sizes), expected, release.manifest.rows)
+    shape = release.mechanism if isinstance(release.mechanism, Shaped) else None
+    whole = [DomainCells((), (), (), np.ones(1))]
+    (expected,) = expected_tuples(whole, sizes, least, shape)
+    cells = cells_for(names, list(sizes), float(expected[0]), release.manifest.rows)
+    means = expected_tuples(cells, sizes, least, shape)
     counted = TupleCounts(cells)
     for codes, copies in runs(rows, TupleIndex(sizes)):
         counted.add(codes, copies)
@@ -53,8 +66,9 @@ def check_view(release: ViewRelease, rows: ReleaseRows) -> None:
         )
     judge([
         *rows_surprise(release, most),
-        *repetitions(counted, float(release.schema.size), least, multiset=multiset),
-        *spread(cells, float(release.schema.size), least),
+        *repetitions(counted, expected_repeated(cells, means, float(release.schema.size), least),
+                     float(release.schema.size), multiset=multiset),
+        *spread(cells, means, float(release.schema.size)),
     ])  # fmt: skip
 
 
@@ -156,25 +170,106 @@ def tail_of(off: float, variance: float, scale: float) -> float:
 
 
 def repetitions(
-    counted: TupleCounts, size: float, least: float, *, multiset: bool
+    counted: TupleCounts, expected: Floats, size: float, *, multiset: bool
 ) -> list[Surprise]:
     """Different tuples, and those that are shown twice, three times …"""
     times = np.arange(1, REPEATED + 1 if multiset else 2)
-    seen = counted.repeated[: len(times)]
-    chances = np.array([least**j for j in times.tolist()])
-    tails = lower_tail(seen.astype(float), np.full(len(times), size), chances)
+    seen, wanted = counted.repeated[: len(times)], expected[: len(times)]
+    tails = lower_tail(seen.astype(float), np.full(len(times), size), wanted / size)
     often = ["different tuples", *(f"tuples that are shown {j} times or more" for j in times[1:])]
     return [
-        Surprise(f"it shows only {n:,} {what}, and about {size * least**j:,.0f} are expected", t)
-        for n, what, j, t in zip(seen.tolist(), often, times.tolist(), tails.tolist(), strict=True)
+        Surprise(f"it shows only {n:,} {what}, and about {most:,.0f} are expected", tail)
+        for n, what, most, tail in zip(
+            seen.tolist(), often, wanted.tolist(), tails.tolist(), strict=True
+        )
     ]
 
 
-def spread(cells: Sequence[DomainCells], size: float, least: float) -> list[Surprise]:
+def spread(cells: Sequence[DomainCells], means: Sequence[Floats], size: float) -> list[Surprise]:
     """Noise reaches every part of the domain."""
     found = []
-    for some in cells:
-        tails = lower_tail(some.seen.astype(float), some.shares * size, np.full(1, least))
+    for some, mean in zip(cells, means, strict=True):
+        trials = some.shares * size
+        tails = lower_tail(some.seen.astype(float), trials, mean / trials)
         what = f"the values of {' × '.join(some.names)} are not spread over the domain as noise is"
         found.append(Surprise(what, some.least_chance(tails)))
     return found
+
+
+# ----------------------------------------------------------------------
+# how many tuples noise alone shows, at least
+
+
+def expected_repeated(
+    cells: Sequence[DomainCells], means: Sequence[Floats], size: float, least: float
+) -> Floats:
+    """At place j, how many tuples noise shows more than j times, at least.
+
+    Σ q^j is at least what it would be with even noise within cells, for powers are convex.
+    """
+    times = range(1, REPEATED + 1)
+    found: Floats = np.array([size * least**j for j in times])
+    for some, mean in zip(cells, means, strict=True):
+        trials = some.shares * size
+        even = [float((trials * (mean / trials) ** j).sum()) for j in times]
+        found = np.maximum(found, np.array(even))
+    return found
+
+
+def expected_tuples(
+    cells: Sequence[DomainCells], sizes: Sequence[int], least: float, shape: Shaped | None
+) -> list[Floats]:
+    """For each cell, how many different tuples noise shows, at least: Σ q."""
+    size = float(math.prod(sizes))
+    if shape is None:
+        return [some.shares * (size * least) for some in cells]
+    above, excess = shape.above_cap, shape.scores_above()
+    return [
+        np.maximum(some.shares * (size * least), shaped_tuples(some, shape, above, excess))
+        for some in cells
+    ]
+
+
+def shaped_tuples(
+    cells: DomainCells,
+    shape: Shaped,
+    above: Sequence[Codes],
+    excess: tuple[Floats, Floats],
+) -> Floats:
+    """(Σ μ)² / Σ μ(1 + μ) of every cell, both rounded to the safe side."""
+    tuples, first, second = cell_sums(cells, shape)
+    floor, strength = shape.floor, shape.strength
+    drawn = floor * tuples + strength * first
+    spread = drawn + floor**2 * tuples + 2 * floor * strength * first + strength**2 * second
+    place = cells.places(above)
+    less, less_spread = (np.bincount(place, x, len(tuples)) for x in excess)
+    mean = drawn * (1 - ROUNDED) - less
+    # Whatever was lost to rounding, no tuple has more noise than the cap lets it.
+    most = mean * (1 + floor + shape.cap)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = mean**2 / np.minimum(spread * (1 + ROUNDED) + less_spread, most)
+    return np.where(mean > 0, np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+
+
+def cell_sums(cells: DomainCells, shape: Shaped) -> tuple[Floats, Floats, Floats]:
+    """For each cell: its tuples, and Σ s and Σ s² over them."""
+    found = [np.ones(1), np.ones(1), np.ones(1)]
+    widths = dict(zip(cells.columns, cells.parts, strict=True))
+    for i, (size, p) in enumerate(zip(shape.sizes, shape.prior.chances(shape.sizes), strict=True)):
+        if i in widths:
+            sums = part_sums(widths[i], size, p)
+        elif len(p) == 1:
+            sums = np.array([[size], [1.0], [1 / size]])
+        else:
+            sums = np.array([[size], [p.sum()], [(p**2).sum()]])
+        found = [np.multiply.outer(a, b).ravel() for a, b in zip(found, sums, strict=True)]
+    return found[0], found[1], found[2]
+
+
+def part_sums(parts: ColumnParts, size: int, chances: Floats) -> Floats:
+    """For each part of a column: its values, and Σ p and Σ p² over them."""
+    if len(chances) == 1:  # all alike
+        values = parts.shares * size
+        return np.stack([values, parts.shares, parts.shares / size])
+    starts = np.arange(0, size, parts.width)
+    return np.stack([np.add.reduceat(x, starts) for x in (np.ones(size), chances, chances**2)])

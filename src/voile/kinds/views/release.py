@@ -39,6 +39,7 @@ from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma
 from voile.progress import Progress
 from voile.query.rows import SCORE, SPREAD
+from voile.schema import TupleIndex
 
 if TYPE_CHECKING:
     from voile.answering.explanation import Explanation
@@ -423,7 +424,7 @@ class ViewRelease(Release):
     def check_contents(self) -> None:
         """Check the histories of a series against its rows."""
         if self.histories is not None:
-            check_histories(self, self.histories)
+            check_histories(self, self.histories, self._rows)
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, in the rows or in the histories."""
@@ -447,7 +448,7 @@ def disclosed_exactly(manifest: ViewManifest) -> Disclosures:
 # checking the histories of a series
 
 
-def check_histories(release: ViewRelease, histories: Histories) -> None:
+def check_histories(release: ViewRelease, histories: Histories, rows: ReleaseRows) -> None:
     """Each tuple stands there once, in the order of D, and the last counts are this view's."""
     history = histories.history
     if not np.array_equal(distinct(np.sort(history.keys)), history.keys):
@@ -456,9 +457,14 @@ def check_histories(release: ViewRelease, histories: Histories) -> None:
     series = release.manifest.parameters.series
     if series is None or seen != series.seen_tuples:
         raise ReleaseError(f"history/ has {seen:,} tuples that were seen before this view")
-    shown = history.keys[history.counts[:, -1] > 0]
-    if int(history.counts[:, -1].sum(dtype=np.int64)) != release.manifest.rows:
+    shown = history.counts[:, -1] > 0
+    ends = np.cumsum(history.counts[shown, -1], dtype=np.int64)
+    if (int(ends[-1]) if len(ends) else 0) != release.manifest.rows:
         raise ReleaseError("history/ does not agree with the rows in data/")
-    rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
-    if not np.array_equal(rows, release.keys()):
-        raise ReleaseError("history/ does not agree with the rows in data/")
+    wanted, index, at = history.keys[shown], TupleIndex(release.schema.sizes), 0
+    for codes in rows.coded():
+        keys = index.encode(codes)
+        place = np.searchsorted(ends, np.arange(at, at + len(keys)), side="right")
+        if not np.array_equal(wanted[place], keys):
+            raise ReleaseError("history/ does not agree with the rows in data/")
+        at += len(keys)

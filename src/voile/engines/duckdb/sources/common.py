@@ -62,6 +62,8 @@ def reading(what: str, *, secrets: Iterable[str] = ()) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """The first line of the message; for a bad line of a text file where and why, not what."""
+    if isinstance(error, UnicodeEncodeError):
+        return "its path is not UTF-8"
     text = " ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     reason = lines[0]
