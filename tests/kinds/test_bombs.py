@@ -267,3 +267,47 @@ def test_many_equal_rows_are_counted_within_bounds(method: str, tmp_path: Path) 
             w.write_table(group)
     sealed(folder)
     assert opened_apart(folder)[0] == "opened"
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "count"),
+    [("anatomy", "sensitive", 3), ("anatomy", "sensitive", 12), ("mondrian", "classes", 3),
+     ("mondrian", "classes", 12), ("series", "history", 12)],
+)  # fmt: skip
+def test_files_beside_the_rows_are_read_within_bounds(
+    method: str, where: str, count: int, tmp_path: Path
+) -> None:
+    """They are read as a whole: millions of equal rows, of which a byte holds hundreds."""
+    folder = tmp_path / "bomb.voile"
+    shutil.copytree(VIEW.with_name(f"{method}.voile"), folder)
+    part = folder / where / "part-00000.parquet"
+    first = pq.read_table(part, partitioning=None).slice(0, 1)
+    group = pa.table([pa.repeat(c[0], 2**20) for c in first.columns], schema=first.schema)
+    with pq.ParquetWriter(
+        part, first.schema, compression="zstd", store_schema=False, write_statistics=False
+    ) as w:
+        for _ in range(count):
+            w.write_table(group)
+    said = opened_apart(sealed(folder, f"{where}/"))
+    assert said[0] == "opened" and where in said[1]
+
+
+def test_long_texts_beside_the_rows_are_not_copied(tmp_path: Path) -> None:
+    """A sensitive value of 60,000 characters that a hundred thousand records have."""
+    text = "a" * 60_000
+    table = pa.table({"age": [i % 10 for i in range(100)], "d": [text, "b"] * 50})
+    release = voile.publish(
+        table, method="anatomy", l=2, qi=["age"], sensitive=["d"], to=tmp_path / "l.voile"
+    )
+    part = release.path / "sensitive" / "part-00000.parquet"
+    old = pq.read_table(part, partitioning=None)
+    coded = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int32)), pa.array([text]))
+    columns = [coded if n == "d" else pa.repeat(old[n][0], 100_000) for n in old.column_names]
+    fields = [
+        pa.field(name, column.type, nullable=False)
+        for name, column in zip(old.column_names, columns, strict=True)
+    ]
+    long = pa.table(columns, schema=pa.schema(fields))
+    pq.write_table(long, part, compression="zstd", store_schema=False, write_statistics=False)
+    said = opened_apart(sealed(release.path, "sensitive/"))
+    assert said == ["opened", "sensitive/ lists a value of a class twice"]

@@ -238,3 +238,14 @@ def local_unit(release: Any, guarantee: dict[str, Any]) -> str:
     found = local_guarantee(release.mechanism, release.schema, collected=True)
     assert found.unit != guarantee["unit"]
     return found.unit
+
+
+def test_a_guarantee_without_one_of_its_columns_is_not_described(tmp_path: Path) -> None:
+    """It opens, for terms are looked at by verifying; an error of Python came through."""
+    shutil.copytree(FIXTURES / "combined.voile", tmp_path / "c.voile")
+    guarantee = json.loads((tmp_path / "c.voile" / MANIFEST).read_bytes())["guarantee"]
+    guarantee["columns"].popitem()
+    folder = sealed(tmp_path / "c.voile", guarantee=guarantee)
+    with pytest.raises(voile.errors.ReleaseError, match="does not fit together"):
+        voile.open(folder).describe()
+    assert examine(folder).terms is False

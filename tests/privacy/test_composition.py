@@ -19,6 +19,7 @@ from voile.privacy.composition import (
     epsilon_of_concentrated,
     rho_of_pure,
 )
+from voile.privacy.gaussian import delta_of, epsilon_of, mu_of_pure
 
 Pair = tuple[np.ndarray, np.ndarray]
 """The law of what a mechanism publishes on each of two neighbouring tables."""
@@ -66,6 +67,14 @@ def gaussian(rho: float, most: int = 8) -> Pair:
     return found[0], found[1]
 
 
+def normal(mu: float, cells: int = 14) -> Pair:
+    """Normal noise on 0 and on μ, published as the cell in which it lies: keeps μ-GDP."""
+    edges = np.linspace(-4, 4 + mu, cells)
+    below = [np.array([math.erfc((c - x) / math.sqrt(2)) / 2 for x in edges]) for c in (0.0, mu)]
+    first, second = (np.diff(np.concatenate(([0.0], law, [1.0]))) for law in below)
+    return first, second
+
+
 def leaky(epsilon: float, delta: float) -> Pair:
     """With probability δ the truth, else randomized response: keeps (ε, δ) and no ε."""
     p, q = response(epsilon)
@@ -88,7 +97,8 @@ def test_totals_are_never_below_the_exact_loss_of_composed_mechanisms() -> None:
                 (geometric(epsilon), PrivacyLoss(epsilon)),
                 (gaussian(rho), PrivacyLoss(rho=rho)),
                 (leaky(epsilon, delta), PrivacyLoss(approximate=(epsilon, delta))),
-            ][rng.integers(4)]
+                (normal(2 * rho), PrivacyLoss(mu=2 * rho)),
+            ][rng.integers(5)]
             pairs.append(pair)
             losses.append(loss)
         law = together(pairs)
@@ -105,6 +115,26 @@ def test_the_test_notices_a_total_that_is_too_small() -> None:
     law = together([response(0.5)] * 6)
     total = compose([PrivacyLoss(0.5)] * 6)
     assert exact_delta(law, 0.9 * (total.epsilon or 0)) > 1e-3
+
+
+def test_gaussian_losses_add_up_exactly() -> None:
+    """Nine mechanisms of μ = 0.2 are one of 0.6, which costs less than by ρ; a tenth less not."""
+    total = compose([PrivacyLoss(mu=0.2)] * 9, 1e-6)
+    assert total.epsilon == pytest.approx(epsilon_of(0.6, 1e-6))
+    assert total.rho == pytest.approx(0.18) and total.pure is None
+    assert total.epsilon is not None
+    assert total.epsilon < epsilon_of_concentrated(0.18, 1e-6)
+    assert delta_of(0.6, 0.9 * total.epsilon) > 1.5e-6
+
+
+def test_pure_and_gaussian_losses_take_the_best_of_all_ways() -> None:
+    losses = [PrivacyLoss(mu=0.2), PrivacyLoss(0.1)]
+    found = compose(losses, 1e-6).epsilon
+    apart = epsilon_of(0.2, 1e-6) + 0.1
+    together_ = epsilon_of(math.hypot(0.2, mu_of_pure(0.1)), 1e-6)
+    assert found is not None and found <= min(apart, together_) * (1 + 1e-9)
+    mixed = compose([PrivacyLoss(mu=0.2), PrivacyLoss(rho=0.02)], 1e-6)
+    assert mixed.epsilon == pytest.approx(epsilon_of_concentrated(0.04, 1e-6))
 
 
 def test_many_small_losses_cost_less_by_concentration() -> None:

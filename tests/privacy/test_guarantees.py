@@ -72,6 +72,8 @@ def strongest(name: str, mechanism: Mechanism) -> Guarantee | None:  # noqa: PLR
                 return Dp(up(Fraction(math.log(both))))
             case "breach[presence]":
                 return Breach(D, up(after(D, both)), "presence")
+            case "delta-T[presence]":
+                return DeltaT(up(Fraction(math.log(both))), about="presence")
     match name:
         case "dp[swap]":
             return Dp(up(Fraction(math.log(swap))), "swap")
@@ -79,7 +81,7 @@ def strongest(name: str, mechanism: Mechanism) -> Guarantee | None:  # noqa: PLR
             return Indistinguishable(up(Fraction(math.log(swap))))
         case "breach[record]":
             return Breach(D, up(after(D, swap)))
-        case "delta-T":
+        case "delta-T[record]":
             return DeltaT(up(Fraction(math.log(swap))))
         case "amplification":
             return Amplification(up(swap)) if isinstance(mechanism, Local) else None

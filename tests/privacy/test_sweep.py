@@ -23,6 +23,7 @@ import pytest
 from scipy.special import ndtr
 
 import voile.privacy
+from tests.support.soak import some
 from voile.errors import PromiseError
 from voile.evaluate.planning.local_choice import (
     against_sets,
@@ -34,12 +35,12 @@ from voile.kinds.counts.manifest import promise_for_delta, promise_for_rho, prom
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import promise_for
 from voile.options.planning import LocalPlanOptions
-from voile.privacy import DGamma, LikelihoodRatio, convert, parse_guarantee, parse_target
+from voile.privacy import DGamma, LikelihoodRatio, convert, gaussian, parse_guarantee, parse_target
 from voile.privacy import consequences as all_consequences
 from voile.privacy.guarantee import round_up
 from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
-from voile.privacy.interactive import account, needed
+from voile.privacy.interactive import account, needed, needed_for_epsilon
 from voile.privacy.interactive.confidence import breach as normal_breach
 from voile.privacy.interactive.confidence import variance_needed, walk, walk_bound
 from voile.privacy.interactive.laws import noise_law
@@ -104,7 +105,7 @@ COMPOSED = "against exact losses of composed mechanisms, in test_composition"
 NOT_SWEPT = {
     "voile.privacy.composition.compose": COMPOSED,
     "voile.privacy.composition.compose_beliefs": COMPOSED,
-    "voile.privacy.composition.epsilon_of_concentrated": COMPOSED,
+    "voile.privacy.guarantees.answer_theorems.epsilon_of_concentrated": COMPOSED,
     "voile.privacy.adversary.exclusive": POSTERIORS,
     "voile.privacy.adversary.independent": POSTERIORS,
     "voile.privacy.adversary.is_bounded": POSTERIORS,
@@ -790,6 +791,23 @@ def test_sweep_of_noise_for_answers(kind: str) -> None:
                 assert rise_beyond(x, y, delta) <= eta * (1 + 1e-6) + 1e-15, (delta, eta, queries)
 
 
+@sweep(needed_for_epsilon)
+@pytest.mark.parametrize("kind", ["binomial", "gaussian", "geometric"])
+def test_sweep_of_noise_for_epsilon(kind: str) -> None:
+    """All answers of one count or two, by listing: δ is kept, and by 30 % less noise it is not."""
+    corners = [(0.2, 0.3, 1), (1.0, 1e-2, 2), (4.0, 1e-6, 1), (9.0, 1e-9, 2)]
+    for epsilon, delta, queries in some(corners, 2 if kind == "binomial" else 4):
+        variance = needed_for_epsilon(kind, epsilon, delta, queries).variance
+        for part in (1.0, 0.7):
+            p, q = answers_by_listing(kind, part * variance, queries)
+            rest = max(rest_at(p, q, epsilon), rest_at(q, p, epsilon))
+            broken = rest > delta * (1 + 1e-9) + 1e-15
+            if part == 1:
+                assert not broken, (epsilon, delta, queries)
+            elif kind != "binomial" or variance > 2:  # few coins are rounded up to more
+                assert broken, (epsilon, delta, queries)
+
+
 @sweep(account)
 @pytest.mark.parametrize("kind", ["binomial", "gaussian", "geometric"])
 def test_sweep_of_accounts(kind: str) -> None:
@@ -807,6 +825,60 @@ def test_sweep_of_accounts(kind: str) -> None:
                 logs = order * np.log(p[here]) + (1 - order) * np.log(q[here])
                 divergence = (logs.max() + math.log(np.exp(logs - logs.max()).sum())) / (order - 1)
                 assert divergence <= order * spent.rho * (1 + 1e-6) + 1e-12
+
+
+@sweep(gaussian.delta_of, gaussian.epsilon_of, gaussian.mu_for, gaussian.composed, gaussian.tail)
+def test_sweep_of_normal_noise() -> None:
+    """Against two normal laws on a fine grid; two figures together are one that is further."""
+    x = np.arange(-40.0, 40.0, 1e-3)
+    for first, second in [(1e-3, 0.0), (0.3, 0.4), (2.0, 0.1), (6.0, 6.0)]:
+        mu = gaussian.composed([first, second])
+        assert mu == pytest.approx(math.sqrt(first**2 + second**2))
+        p, q = (np.exp(-((x - centre) ** 2) / 2) / math.sqrt(2 * math.pi) * 1e-3
+                for centre in (mu, 0.0))  # fmt: skip
+        for epsilon in (0.0, mu**2 / 2, mu * 3):
+            rest = rest_at(p, q, epsilon)
+            assert gaussian.delta_of(mu, epsilon) == pytest.approx(rest, rel=1e-5, abs=1e-13)
+        for delta in (1e-9, 1e-3, 0.5):
+            epsilon = gaussian.epsilon_of(mu, delta)
+            assert rest_at(p, q, epsilon) <= delta * (1 + 1e-6) + 1e-15
+            if epsilon > 0:
+                assert rest_at(p, q, 0.999 * epsilon) > delta
+                assert gaussian.mu_for(epsilon, delta) == pytest.approx(mu, rel=1e-6)
+        seen = float(p[x > mu + 1].sum())
+        assert gaussian.tail(1.0) == pytest.approx(seen, rel=1e-2)
+
+
+@sweep(gaussian.rise_chance, gaussian.rise_of, gaussian.any_rise_chance, gaussian.any_rise_of)
+def test_sweep_of_beliefs_under_normal_noise() -> None:
+    """Two records, by the law of the loss; any property, by the worst event that is published."""
+    x = np.arange(-30.0, 40.0, 1e-3)
+    for mu, eta in product([0.05, 0.5, 3.0], [1e-9, 1e-3, 0.3]):
+        p, q = (np.exp(-((x - centre) ** 2) / 2) / math.sqrt(2 * math.pi) * 1e-3
+                for centre in (mu, 0.0))  # fmt: skip
+        rise, most = gaussian.rise_of(mu, eta), gaussian.any_rise_of(mu, eta)
+        assert rise <= most
+        assert gaussian.any_rise_chance(mu, most) <= eta
+        if rise > 0:
+            seen = rise_beyond(p, q, rise)
+            assert seen == pytest.approx(eta, rel=1e-2)
+            assert gaussian.rise_chance(mu, rise) == pytest.approx(eta, rel=1e-6)
+            assert gaussian.any_rise_chance(mu, rise) > eta
+        above_p, above_q = (np.cumsum(law[::-1])[::-1] for law in (p, q))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            events = np.log(above_p) - np.log(above_q)
+        reached = float(above_p[np.nan_to_num(events) > most].max(initial=0.0))
+        assert reached <= eta * (1 + 1e-6)
+        assert float(above_p[np.nan_to_num(events) > 0.99 * most].max()) > eta
+
+
+@sweep(gaussian.mu_of_pure)
+def test_sweep_of_the_mu_of_a_pure_epsilon() -> None:
+    for epsilon in (1e-9, 1e-3, 0.999, 1.0, 20.0, 700.0):
+        mu = gaussian.mu_of_pure(epsilon)
+        no = 1 / (1 + math.exp(epsilon))
+        assert math.erfc(mu / math.sqrt(8)) / 2 <= no
+        assert math.erfc(mu * (1 - 1e-6) / math.sqrt(8)) / 2 > no or epsilon < 1e-6
 
 
 @sweep(variance_needed, normal_breach, walk, walk_bound)

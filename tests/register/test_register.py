@@ -10,7 +10,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoints
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,10 @@ import voile
 from tests.kinds.test_rounded import POINT
 from tests.support.running import told
 from tests.support.running import voile as run
+from tests.support.soak import SOAK
 from voile.errors import PromiseError, UsageError
 from voile.kinds.registration import Departure
+from voile.privacy.gaussian import epsilon_of
 from voile.register import Register, RegisterError, SpendingLimit
 from voile.register.accounts import DataSetAccount, RegisteredDeparture
 from voile.register.keys import FingerprintKey, KeyFile
@@ -305,6 +309,36 @@ def test_units_are_kept_apart_and_converted_by_theorem() -> None:
     assert person.sum.pure == pytest.approx(0.25) and len(person.apart) == 2
 
 
+@pytest.mark.parametrize(
+    ("stated", "alone", "exchanged"),
+    [
+        ({"kind": "zcdp", "rho": 0.02}, "rho", 4.0),
+        ({"kind": "gdp", "mu": 0.2}, "rho", 4.0),
+        ({"kind": "approximate-dp", "epsilon": 0.5, "delta": 1e-10}, "epsilon", 2.0),
+    ],
+)
+def test_small_probabilities_are_counted_for_their_unit(
+    stated: dict[str, Any], alone: str, exchanged: float
+) -> None:
+    """A unit that is not stated is exchanging; adding or removing leads to it by theorem."""
+    unstated = DataSetAccount("t", (departure(1, stated),))
+    assert not unstated.unit_total("add-remove").complete
+    once = getattr(unstated.unit_total("exchange").sum, alone)
+    added = DataSetAccount("t", (departure(1, stated | {"unit": "add-remove"}),))
+    assert getattr(added.unit_total("add-remove").sum, alone) == pytest.approx(once)
+    assert getattr(added.unit_total("exchange").sum, alone) == pytest.approx(exchanged * once)
+    assert not added.unit_total("person").complete
+
+
+def test_gaussian_releases_add_up_by_the_squares_of_mu() -> None:
+    said = {"kind": "gdp", "mu": 0.3, "unit": "add-remove"}
+    account = DataSetAccount("t", tuple(departure(n, said) for n in range(4)))
+    added, exchanged = (account.unit_total(unit).sum for unit in ("add-remove", "exchange"))
+    assert added.epsilon == pytest.approx(epsilon_of(0.6, 1e-9))
+    assert exchanged.epsilon == pytest.approx(epsilon_of(1.2, 1e-9))
+    assert "GDP" in added.way
+
+
 def test_a_view_alone_gives_no_epsilon_for_adding_a_record() -> None:
     said = {"kind": "relative", "d": 0.01, "delta": 1.0, "condition": "of the view alone: n"}
     account = DataSetAccount("t", (departure(1, said),))
@@ -346,6 +380,21 @@ def test_the_views_of_a_series_count_once(people: Path, tmp_path: Path) -> None:
     account = accounts()["people"]
     assert len(account.left) == 4
     assert account.unit_total("exchange").sum.pure == totals[0]
+
+
+def test_a_server_that_promises_epsilon_says_so_first(people: Path, tmp_path: Path) -> None:
+    """Its own δ may be larger than that of totals; these count it at theirs."""
+    told(["serve", "init", f"{tmp_path}/s", "--table", str(people), "--queries", "20", "--epsilon",
+          "1", "--epsilon-delta", "1e-6", "--columns", "age,ill"])  # fmt: skip
+    account = accounts()["people"]
+    assert account.left[0].guarantee[0] == {
+        "kind": "approximate-dp", "epsilon": 1.0, "delta": 1e-6,
+    }  # fmt: skip
+    assert account.left[0].promise == "approximate-dp(epsilon=1, delta=1e-06)"
+    total = account.unit_total("exchange").sum
+    assert total.delta <= 1e-9
+    assert total.epsilon is not None and 1 < total.epsilon < 1.5
+    assert not account.unit_total("add-remove").complete
 
 
 def test_a_server_counts_with_all_answers_it_may_give(people: Path, tmp_path: Path) -> None:
@@ -432,18 +481,41 @@ voile.perturb(sys.argv[1], 0.5, to=sys.argv[2], columns=["age", "ill"])
 """
 
 
+def of_programs(table: Path, places: list[Path]) -> list[str]:
+    """What each of several programs says at last."""
+    racing = [
+        subprocess.Popen(
+            [sys.executable, "-c", TWO, str(table), str(place)], stderr=subprocess.PIPE, text=True
+        )
+        for place in places
+    ]
+    ends = [process.communicate()[1] for process in racing]
+    assert sorted(process.returncode for process in racing) == [0, 1]
+    return ends
+
+
+def of_threads(table: Path, places: list[Path]) -> list[str]:
+    """The same of threads of this program, which starts none: each has its own connection."""
+    meeting = threading.Barrier(len(places))
+
+    def publish(place: Path) -> str:
+        meeting.wait()
+        try:
+            perturbed(table, place)
+        except PromiseError as refusal:
+            return str(refusal)
+        return ""
+
+    with ThreadPoolExecutor(len(places)) as pool:
+        return list(pool.map(publish, places))
+
+
 def test_of_two_who_publish_at_once_a_limit_allows_one(people: Path, tmp_path: Path) -> None:
     cost = perturbed(people, tmp_path / "a.voile").manifest.guarantee.epsilon
     told(["register", "limit", "people", "--epsilon", f"{2.5 * cost}"])
-    racing = [
-        subprocess.Popen(
-            [sys.executable, "-c", TWO, str(people), str(tmp_path / f"{n}.voile")],
-            stderr=subprocess.PIPE, text=True,
-        )
-        for n in range(2)
-    ]  # fmt: skip
-    ends = [process.communicate()[1] for process in racing]
-    assert sorted(process.returncode for process in racing) == [0, 1]
+    race = of_programs if SOAK else of_threads
+    ends = race(people, [tmp_path / f"{n}.voile" for n in range(2)])
+    assert sorted(bool(end) for end in ends) == [False, True]
     assert sum("would add up to" in end for end in ends) == 1
     assert len(list(tmp_path.glob("[0-9].voile"))) == 1
     assert len(accounts()["people"].left) == 2

@@ -73,9 +73,7 @@ def people(seed: int = 1, rows: int = 400) -> pa.Table:
 
 
 def perturbed(table: pa.Table, name: str, to: Path, **options: Any) -> Any:
-    file = to.with_name(f"{name}.csv")
-    pacsv.write_csv(table, file)
-    return voile.perturb(file, 0.5, to=to, columns=["ill"], overwrite=True, **options)
+    return voile.perturb(table, 0.5, to=to, columns=["ill"], name=name, overwrite=True, **options)
 
 
 def test_a_limit_of_a_new_name_counts_what_left_by_the_old_one(tmp_path: Path) -> None:
@@ -381,6 +379,26 @@ def test_a_kill_between_the_register_and_its_counter_is_no_old_copy(
     counter.write_text("{}")
     with pytest.raises(RegisterError, match="does not say how far"):
         Register.open().accounts()
+
+
+def test_another_program_that_goes_on_meanwhile_is_no_old_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change between the look at the register and the look at its counter."""
+    perturbed(people(), "people", tmp_path / "a.voile")
+    mine, other = Register.open(), Register.open()
+    read = mine.store.read
+
+    def slowly(work: Any) -> Any:
+        def late(run: Any) -> Any:
+            run("SELECT 1 FROM about")  # the state that is seen from now on
+            other.set_limit("people", SpendingLimit(9.0))
+            return work(run)
+
+        return read(late)
+
+    monkeypatch.setattr(mine.store, "read", slowly)
+    assert len(mine.account("people").left) == 1
 
 
 # ---------------------------------------------------------------------- the page

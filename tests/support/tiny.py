@@ -163,10 +163,14 @@ def holds(guarantee: Guarantee, mechanism: Tiny | Local) -> bool:  # noqa: PLR09
             return all(no_breach(guarantee, [a, b]) for a, b in mechanism.pairs)
         case Breach():
             return all(no_breach(guarantee, family) for family in mechanism.families)
-        case DeltaT(delta=delta):
+        case DeltaT(delta=delta, about=about):
+            families = mechanism.families
+            if about == "presence":
+                assert isinstance(mechanism, Tiny)
+                families = ([a, b] for a, b in mechanism.pairs)
             return all(
                 odds(after) <= odds(before) * exp(delta)
-                for family in mechanism.families
+                for family in families
                 for prior in (Fraction(1, 100), Fraction(1, 2), Fraction(9, 10))
                 for before, after in properties(family, prior)
             )

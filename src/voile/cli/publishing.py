@@ -177,7 +177,8 @@ def generalize(
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
     import voile
     from voile.files import write_whole
-    from voile.kinds.classes.generalizing import check_file, check_places, generalize
+    from voile.kinds.classes.generalizing import check_places, generalize
+    from voile.kinds.table_files import check_file
 
     check_file(output, overwrite=overwrite)
     check_places(table, output, save, overwrite=overwrite)

@@ -59,8 +59,17 @@ def init(
         str, typer.Option(metavar="TABLE", help="The private table: a file or dataset:NAME.")
     ],
     queries: Annotated[int, typer.Option(help="T: how many answers there will ever be.")],
-    delta: Annotated[float, typer.Option(help="δ: how much confidence about anyone may rise.")],
+    delta: Annotated[
+        float | None, typer.Option(help="δ: how much confidence about anyone may rise.")
+    ] = None,
     eta: Annotated[float, typer.Option(help="η: the chance that it rises by more.")] = 1e-6,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="ε of differential privacy, to promise in place of --delta."),
+    ] = None,
+    epsilon_delta: Annotated[
+        float | None, typer.Option(help="δ of differential privacy (1e-9).")
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A codebook: the declared domain.")
     ] = None,
@@ -117,6 +126,8 @@ def init(
             queries=queries,
             delta=delta,
             eta=eta,
+            epsilon=epsilon,
+            epsilon_delta=epsilon_delta,
             noise=noise,
             anytime=anytime,
             name=name,

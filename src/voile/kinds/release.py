@@ -200,7 +200,13 @@ class Release(ABC):
 
     def describe(self) -> str:
         """In plain words: what is promised, against whom, what not, and how to count from it."""
-        return kind_of(self.manifest.method).describe(self.manifest)
+        try:
+            return kind_of(self.manifest.method).describe(self.manifest)
+        except MISFITS as error:
+            raise ReleaseError(
+                f"what the release states does not fit together: {type(error).__name__}: {error}",
+                hint="try `voile verify`",
+            ) from error
 
     @abstractmethod
     def check_terms(self) -> None:

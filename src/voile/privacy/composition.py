@@ -5,7 +5,8 @@ up, whichever tables are neighbours, as long as they are the same ones for all. 
 
 - pure: ε adds up;
 - concentrated: ρ adds up, and turns into (ε, δ) in the end. A pure ε enters by its own ρ, which
-  for small ε costs far less than ε itself;
+  for small ε costs far less than ε itself. Where all of them are Gaussian, the squares of μ add up
+  instead, and the curve of normal noise gives (ε, δ) exactly; a pure ε enters by its own μ;
 - approximate: ε and δ add up each, for promises that state neither a pure ε nor a ρ.
 
 The least total of all ways that hold is taken. Proofs: docs/mathematics, section 38.
@@ -19,8 +20,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from voile.privacy import gaussian
 from voile.privacy.guarantee import DGamma
 from voile.privacy.guarantees import Dp, Target, Zcdp
+from voile.privacy.guarantees.answer_theorems import MOST_EXPONENT, epsilon_of_concentrated
 from voile.privacy.guarantees.conversions import convert
 from voile.privacy.guarantees.theorems import NothingFollows, d_gamma_within
 from voile.records import Record
@@ -36,9 +39,6 @@ __all__ = [
 
 UP = 1 + 1e-12
 """What sums in floats may lose; a total is never below the true one."""
-ORDERS = 200
-"""Steps in the search of the best order of Rényi's divergence. Any order gives a sound bound."""
-
 MOST_CUTS = 32
 """Divisions into pure and concentrated losses that are tried. Any of them gives a sound total."""
 
@@ -51,18 +51,31 @@ class PrivacyLoss(Record):
     rho: float | None = None
     approximate: tuple[float, float] | None = None
     """(ε, δ)."""
+    mu: float | None = None
+    """Of Gaussian differential privacy."""
 
     @property
     def is_bounded(self) -> bool:
         """Whether anything is promised for this unit at all."""
-        return not (self.epsilon is None and self.rho is None and self.approximate is None)
+        known = (self.epsilon, self.rho, self.approximate, self.mu)
+        return any(one is not None for one in known)
 
     @property
     def concentrated(self) -> float | None:
-        """The least ρ that is known: the stated one, or what follows from ε."""
+        """The least ρ that is known: the stated one, or what follows from ε or μ."""
         known = [self.rho] if self.rho is not None else []
         if self.epsilon is not None:
             known.append(rho_of_pure(self.epsilon))
+        if self.mu is not None:
+            known.append(self.mu**2 / 2 * UP)
+        return min(known, default=None)
+
+    @property
+    def gaussian(self) -> float | None:
+        """The least μ that is known: the stated one, or what follows from ε."""
+        known = [self.mu] if self.mu is not None else []
+        if self.epsilon is not None:
+            known.append(mu_of_pure(self.epsilon))
         return min(known, default=None)
 
 
@@ -92,27 +105,15 @@ def rho_of_pure(epsilon: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def epsilon_of_concentrated(rho: float, delta: float) -> float:
-    """The least known ε at δ of ρ-zCDP (Canonne, Kamath, Steinke, 2020, Proposition 12).
+def mu_of_pure(epsilon: float) -> float:
+    """The μ of a pure ε, by the theorem of `voile convert`; ∞ where it is too large to state."""
+    return gaussian.mu_of_pure(epsilon) if epsilon <= MOST_EXPONENT else math.inf
 
-    ε = α·ρ + (ln(1/δ) + (α − 1)·ln(1 − 1/α) − ln α)/(α − 1) at the best order α > 1; each order is
-    sound, so that a search which stops early gives too large an ε, never too small a one.
-    """
-    if rho == 0:
-        return 0.0
 
-    def at(log_excess: float) -> float:
-        excess = math.exp(log_excess)  # α − 1
-        order = 1 + excess
-        rest = -math.log(delta) + excess * (log_excess - math.log(order)) - math.log(order)
-        return order * rho + rest / excess
-
-    low, high = math.log(1e-6), math.log(1e9)
-    for _ in range(ORDERS):  # the bound falls and then rises
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if at(left) < at(right) else (left, high)
-    plain = rho + 2 * math.sqrt(rho * -math.log(delta))
-    return max(0.0, min(at((low + high) / 2), plain)) * UP
+@lru_cache(maxsize=4096)
+def epsilon_of_normal(mu: float, delta: float) -> float:
+    """The exact ε at δ of μ-GDP."""
+    return gaussian.epsilon_of(mu, delta) if math.isfinite(mu) else math.inf
 
 
 def compose(losses: Sequence[PrivacyLoss], delta: float = 0.0) -> PrivacyTotal:
@@ -153,9 +154,11 @@ def ways(losses: Sequence[PrivacyLoss], delta: float) -> list[tuple[float, float
 
     Those with a pure ε are divided by its size: small ones gain most from being concentrated.
     """
-    stated = [one for one in losses if one.epsilon is None and one.rho is None]
+    stated = [one for one in losses if one.concentrated is None]
     either = [
-        one for one in losses if one.rho is not None and one.approximate and one.epsilon is None
+        one
+        for one in losses
+        if one.concentrated is not None and one.approximate and one.epsilon is None
     ]
     found = []
     for approximate in [stated, stated + either] if either else [stated]:
@@ -191,11 +194,22 @@ def added(
         left = delta - spent if delta > spent else delta
         if left <= 0:
             return None
-        rho = math.fsum(one.concentrated or 0.0 for one in concentrated) * UP
-        epsilons.append(epsilon_of_concentrated(rho, left))
-        words.append(f"ρ = {rho:.4g} of zCDP turned into (ε, δ)")
+        epsilon, way = converted(concentrated, left)
+        epsilons.append(epsilon)
+        words.append(way)
         at = spent + left
     return math.fsum(epsilons) * UP, at, ", and ".join(words)
+
+
+def converted(losses: Sequence[PrivacyLoss], delta: float) -> tuple[float, str]:
+    """The least ε at δ of losses that are added up as ρ, or as μ where all have one; and how."""
+    rho = math.fsum(one.concentrated or 0.0 for one in losses) * UP
+    found = [(epsilon_of_concentrated(rho, delta), f"ρ = {rho:.4g} of zCDP turned into (ε, δ)")]
+    mus = [mu for one in losses if (mu := one.gaussian) is not None]
+    if len(mus) == len(losses):
+        mu = gaussian.composed(mus) * UP
+        found.append((epsilon_of_normal(mu, delta), f"μ = {mu:.4g} of GDP turned into (ε, δ)"))
+    return min(found)
 
 
 # ---------------------------------------------------------------------- beliefs

@@ -7,7 +7,8 @@ of length s between neighbours is exactly s/σ-GDP. Everything else follows from
 - δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), for every ε at once;
 - ρ = μ²/2 of zCDP;
 - several mechanisms together are √(Σμ²)-GDP;
-- the log-likelihood ratio of two neighbours is N(±μ²/2, μ²).
+- the log-likelihood ratio of two neighbours is N(±μ²/2, μ²);
+- exchanging a record is removing one and adding another, and is 2μ-GDP if these are μ-GDP.
 
 Both terms of δ(ε) may agree in nearly all of their digits. With a = ε/μ − μ/2, b = a + μ and
 Mills' ratio M(t) = Φ(−t)/φ(t) they are φ(a)·M(a) and φ(a)·M(b), so that δ(ε) = φ(a)·(M(a) − M(b));
@@ -20,7 +21,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-__all__ = ["composed", "delta_of", "epsilon_of", "mu_for", "rise_chance", "rise_of", "tail"]
+__all__ = [
+    "any_rise_chance",
+    "any_rise_of",
+    "composed",
+    "delta_of",
+    "epsilon_of",
+    "mu_for",
+    "mu_of_pure",
+    "rise_chance",
+    "rise_of",
+    "tail",
+]
 
 SAFETY = 1e-11
 """Relative error of `delta_of`, at most; what is derived from it errs to the side of privacy."""
@@ -125,12 +137,76 @@ def rise_of(mu: float, eta: float) -> float:
     return _least(enough, 0.0, high)
 
 
+def any_rise_chance(mu: float, rise: float) -> float:
+    """The probability that log-odds of any property rise by more than `rise`, at most.
+
+    For every prior, and whatever is computed from the noisy figures, rounding included. It is
+    Φ(−a) with Φ(−a) = e^rise·Φ(−a − μ), and some computation reaches it.
+    """
+    if mu == 0:
+        return 0.0 if rise >= 0 else 1.0
+    if rise <= 0:
+        return 1.0
+
+    def below(place: float) -> bool:
+        return _log_tail(place) - _log_tail(place + mu) < rise
+
+    low = -1.0
+    while not below(low):
+        low *= 2
+    high = low + 1
+    while below(high):
+        low, high = high, high + (high - low) * 2
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return min(1.0, tail(low) * (1 + SAFETY))
+
+
+def any_rise_of(mu: float, eta: float) -> float:
+    """What log-odds of any property rise by at most with probability 1 − η; see above."""
+    if mu == 0:
+        return 0.0
+
+    def enough(rise: float) -> bool:
+        return any_rise_chance(mu, rise) <= eta
+
+    high = mu
+    while not enough(high):
+        high *= 2
+    return _least(enough, 0.0, high)
+
+
+def mu_of_pure(epsilon: float) -> float:
+    """The least μ of everything that is ε-differentially private: Φ(−μ/2) = 1/(1 + e^ε)."""
+    if epsilon == 0:
+        return 0.0
+
+    def enough(mu: float) -> bool:
+        if epsilon < 1:  # both sides are near a half, and what they lack keeps its digits
+            return math.erf(mu / math.sqrt(8)) >= math.tanh(epsilon / 2) * (1 + SAFETY)
+        return tail(mu / 2) * (1 + SAFETY) <= 1 / (1 + math.exp(epsilon))
+
+    high = 1.0
+    while not enough(high):
+        high *= 2
+    return _least(enough, 0.0, high)
+
+
 def tail(x: float) -> float:
     """Φ(−x), the probability that a standard normal variable exceeds x."""
     return math.erfc(x / math.sqrt(2)) / 2
 
 
 ROOT = math.sqrt(2 * math.pi)
+
+
+def _log_tail(x: float) -> float:
+    if x < FAR:
+        return math.log(tail(x))
+    return math.log(_mills(x) / ROOT) - x * x / 2
 
 
 def _check_delta(delta: float) -> None:

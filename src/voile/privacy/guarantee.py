@@ -200,6 +200,9 @@ class Guarantee(Parametric, ABC):
     larger_is_stronger: ClassVar[bool] = False
     option: ClassVar[str | None] = None
     """The parameter that is a choice of words; guarantees that differ in it are different."""
+    unstated: ClassVar[Mapping[str, Value]] = {}
+    """Parameters that JSON and texts leave out where they have these values. A target without them
+    means these, and not any value."""
     labels: ClassVar[Sequence[str]]
     """The kind with each of its words, such as dp[swap], the default first."""
 
@@ -221,7 +224,7 @@ class Guarantee(Parametric, ABC):
     @property
     def label(self) -> str:
         """The kind with its word, such as dp[swap]: what theorems lead from and to."""
-        return f"{self.kind}[{self.to_dict()[self.option]}]" if self.option else self.kind
+        return f"{self.kind}[{self.values[self.option]}]" if self.option else self.kind
 
     @property
     def adversary(self) -> str:
@@ -236,7 +239,7 @@ class Guarantee(Parametric, ABC):
 
     def at_least(self, wanted: Mapping[str, Value]) -> bool:
         """Whether it is as wanted, or stronger."""
-        has = self.to_dict()
+        has = self.values
         return all(
             self._as_strong(has[name], value) if name in self.claims else has[name] == value
             for name, value in wanted.items()
@@ -245,9 +248,15 @@ class Guarantee(Parametric, ABC):
     def _as_strong(self, has: Any, wanted: Any) -> bool:
         return bool(has >= wanted if self.larger_is_stronger else has <= wanted)
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """All its parameters, by the keys of JSON and texts."""
+        return self._by_key()
+
     def to_dict(self) -> dict[str, Any]:
         """The kind and its parameters, ready for JSON."""
-        return {"kind": self.kind, **self._by_key()}
+        stated = {n: v for n, v in self.values.items() if (n, v) not in self.unstated.items()}
+        return {"kind": self.kind, **stated}
 
     @abstractmethod
     def explain(self) -> str:

@@ -3,8 +3,8 @@
 Totals are kept for each unit apart: between tables that differ by a record that is added or
 removed, by one that is exchanged, or by all records of one person. A promise for one unit counts
 for another only where a theorem leads from one to the other: what holds for adding or removing a
-record holds for exchanging one with twice the ε; what holds for exchanging all records of a person
-holds for exchanging one record. Everything else is listed apart.
+record holds for exchanging one with twice the ε or μ and four times the ρ; what holds for
+exchanging all records of a person holds for exchanging one record. Everything else is listed apart.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def loss_of(departure: Departure, unit: AccountUnit) -> PrivacyLoss:
         return PrivacyLoss()
     if unit == "add-remove" and departure.unit == "person":
         return PrivacyLoss()
-    label = "dp[add-remove]" if unit == "add-remove" else "dp[swap]"
+    label = "add-remove" if unit == "add-remove" else "swap"
     found = PrivacyLoss()
     for data in departure.guarantee:
         if VIEW_ALONE in str(data.get("condition", "")):
@@ -161,7 +161,7 @@ def spelled_data(data: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def loss_within(text: str, label: str) -> PrivacyLoss:
+def loss_within(text: str, unit: str) -> PrivacyLoss:
     """What follows from a guarantee for one unit, by the theorems of `voile convert`."""
     from voile.privacy.guarantees import parse_guarantee  # noqa: PLC0415  (cached here alone)
 
@@ -169,13 +169,11 @@ def loss_within(text: str, label: str) -> PrivacyLoss:
         return PrivacyLoss()  # what follows from that was written down with it
     known = ConversionSearch(parse_guarantee(text)).found
     numbers = {name: one.guarantee.to_dict() for name, one in known.items()}
-    epsilon = numbers.get(label, {}).get("epsilon")
-    if label == "dp[add-remove]":
-        return PrivacyLoss(epsilon)
-    rho = numbers.get("zcdp", {}).get("rho")
-    pair = numbers.get("approximate-dp")
+    epsilon = numbers.get(f"dp[{unit}]", {}).get("epsilon")
+    rho = numbers.get(f"zcdp[{unit}]", {}).get("rho")
+    pair = numbers.get(f"approximate-dp[{unit}]")
     approximate = None if pair is None else (float(pair["epsilon"]), float(pair["delta"]))
-    return PrivacyLoss(epsilon, rho, approximate)
+    return PrivacyLoss(epsilon, rho, approximate, numbers.get(f"gdp[{unit}]", {}).get("mu"))
 
 
 def stronger(one: PrivacyLoss, other: PrivacyLoss) -> PrivacyLoss:
@@ -185,9 +183,11 @@ def stronger(one: PrivacyLoss, other: PrivacyLoss) -> PrivacyLoss:
         return min((x for x in (a, b) if x is not None), default=None)
 
     pairs = [pair for pair in (one.approximate, other.approximate) if pair is not None]
+    pairs.sort(key=lambda pair: (max(pair[1], DELTA), pair[0]))  # of a δ that totals have first
     return PrivacyLoss(
-        least(one.epsilon, other.epsilon), least(one.rho, other.rho), min(pairs, default=None)
-    )
+        least(one.epsilon, other.epsilon), least(one.rho, other.rho), next(iter(pairs), None),
+        least(one.mu, other.mu),
+    )  # fmt: skip
 
 
 def ratios_of(departure: Departure) -> RatioRange | None:
@@ -248,8 +248,9 @@ def weakest(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
         (max(p[0] for p in known), max(p[1] for p in known)) if len(known) == len(pairs) else None
     )
     return PrivacyLoss(
-        most([loss.epsilon for loss in losses]), most([loss.rho for loss in losses]), worst
-    )
+        most([loss.epsilon for loss in losses]), most([loss.rho for loss in losses]), worst,
+        most([loss.mu for loss in losses]),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,10 @@ class Register:
     def read(self, work: Work[T]) -> T:
         """Look at one moment's state; refused where it is older than what was seen before."""
 
+        seen = list(self.counter.known())  # before: another program may go on meanwhile
+
         def checked(run: Run) -> T:
-            self._check_newest(run)
+            self._check_newest(run, seen)
             return work(run)
 
         return self.store.read(checked)
@@ -121,8 +123,10 @@ class Register:
         if self.place.file is not None:
             self._check_there()
 
+        seen = list(self.counter.known())
+
         def checked(run: Run) -> tuple[T, RegisterChange]:
-            self._check_newest(run)
+            self._check_newest(run, seen)
             return work(run), add_change(run, self.place.full)
 
         done, change = self.store.write(checked)
@@ -147,12 +151,13 @@ class Register:
                 f"{self._accepting}",
             )
 
-    def _check_newest(self, run: Run) -> None:
+    def _check_newest(self, run: Run, seen: Sequence[RegisterChange]) -> None:
         """Refuse an old copy, or another register in its place: what left since is not in it."""
         here = last_change(run, self.place.full)
-        known = self.counter.of(here.register) or self.counter.at(self.place.full)
-        if known is not None and not has_change(run, known):
-            raise self._older(known, here)
+        own = [one for one in seen if one.register == here.register]
+        for known in own or [one for one in seen if one.place == here.place]:
+            if not has_change(run, known):
+                raise self._older(known, here)
 
     def _older(self, known: RegisterChange, here: RegisterChange) -> RegisterError:
         return RegisterError(

@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +25,8 @@ from voile.kinds.registration import Departure, Registration
 from voile.privacy.guarantee import Guarantee
 from voile.privacy.guarantees import ApproximateDp, Dp, NoisyAnswers, Target, Zcdp
 from voile.privacy.guarantees.conversions import convert
-from voile.privacy.interactive.promise import needed
+from voile.privacy.interactive.confidence import check_promise
+from voile.privacy.interactive.promise import needed, needed_for_epsilon, rise_within
 from voile.progress import Progress
 from voile.register import chosen_register
 from voile.schema import Schema
@@ -53,8 +54,10 @@ def begin(
     schema: Schema | str | Path | Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     queries: int,
-    delta: float,
+    delta: float | None = None,
     eta: float = 1e-6,
+    epsilon: float | None = None,
+    epsilon_delta: float | None = None,
     noise: str = "binomial",
     anytime: bool = False,
     name: str | None = None,
@@ -71,14 +74,19 @@ def begin(
 ) -> tuple[Setting, list[str]]:
     """Make the folder of a new server, whole or not at all; also notes for its steward.
 
+    Its noise is the least that keeps what is promised: `delta` with `eta` is (δ,T)-privacy, and
+    `epsilon` with `epsilon_delta` (1e-9) is (ε,δ)-differential privacy.
+
     All answers that it may ever give are written into the steward's register before: `register` is
     its path or address, else the usual one; False writes nothing down.
     """
     check_place(folder)
     check_words(name, ledger)
     check_people(person, per_person, id_column)
-    check_size(queries, delta)
-    variance = needed(noise, delta, eta, queries, anytime=anytime).variance
+    promised = chosen_promise(
+        noise, queries, delta=delta, eta=eta, anytime=anytime, epsilon=epsilon,
+        epsilon_delta=epsilon_delta,
+    )  # fmt: skip
     source = connect(table, null_text=null_text)
     key = person or id_column
     if key is not None:
@@ -105,8 +113,9 @@ def begin(
             raise UsageError("the table has no rows", hint="there is nothing to ask about")
         setting = Setting(
             id=secrets.token_hex(16), name=name or source.name[:NAME], schema=domain,
-            people=people, declared=not domain.active, queries=queries, delta=delta, eta=eta,
-            noise=noise, variance=variance, anytime=anytime,
+            people=people, declared=not domain.active, queries=queries, delta=promised.delta,
+            eta=eta, noise=noise, variance=promised.variance, anytime=anytime,
+            epsilon=promised.epsilon, epsilon_delta=promised.epsilon_delta,
             per_person=per_person or 1, person=person,
             id_column=key, ledger=ledger, counter=outside(counter),
             digest=sha256(begun / TABLE), registered=register is not False,
@@ -129,6 +138,59 @@ def begin(
     return setting, notes + remarks(setting, len(source) - rows)
 
 
+@dataclass(frozen=True)
+class ServerPromise:
+    """What a server promises, and the noise that keeps it."""
+
+    delta: float
+    """How much confidence rises at most, except with probability η: promised, or what follows."""
+    variance: float
+    epsilon: float | None = None
+    epsilon_delta: float | None = None
+
+
+def chosen_promise(
+    noise: str,
+    queries: int,
+    *,
+    delta: float | None,
+    eta: float,
+    anytime: bool,
+    epsilon: float | None,
+    epsilon_delta: float | None,
+) -> ServerPromise:
+    """(δ,T)-privacy or (ε,δ)-differential privacy, whichever is asked for, with its noise."""
+    check_queries(queries)
+    if epsilon is None:
+        if epsilon_delta is not None:
+            raise UsageError(
+                f"{spelled('epsilon_delta')} needs {spelled('epsilon')}",
+                hint="it is the δ of (ε, δ)",
+            )
+        if delta is None:
+            raise UsageError(
+                "nothing says what is promised",
+                hint=f"{spelled('delta', 1)} for (δ,T)-privacy, or {spelled('epsilon', 1)} for "
+                "(ε,δ)-differential privacy",
+            )
+        check_delta(delta)
+        return ServerPromise(delta, needed(noise, delta, eta, queries, anytime=anytime).variance)
+    if delta is not None:
+        raise UsageError(
+            f"{spelled('delta')} and {spelled('epsilon')} exclude each other",
+            hint="noise is derived from one promise; what follows of the other is stated",
+        )
+    if anytime:
+        raise UsageError(
+            f"{spelled('anytime')} is for {spelled('delta')}",
+            hint=f"leave it out: what {spelled('epsilon')} promises holds at any time",
+        )
+    at = DELTA if epsilon_delta is None else epsilon_delta
+    check_promise(1.0, eta, queries)
+    variance = needed_for_epsilon(noise, epsilon, at, queries).variance
+    return ServerPromise(rise_within(noise, variance, queries, eta), variance, epsilon, at)
+
+
 def registration(
     register: RegisterChoice, source: Table, setting: Setting, folder: Path
 ) -> Registration | None:
@@ -145,11 +207,18 @@ def registration(
             name=setting.name,
             digest=setting.id,
             path=str(folder),
-            guarantee=[one.to_dict() for one in (promise, *following(promise))],
+            guarantee=[one.to_dict() for one in (*stated(setting), promise, *following(promise))],
             unit="person" if setting.person is not None else "record",
         )
     )
     return entry
+
+
+def stated(setting: Setting) -> list[Guarantee]:
+    """(ε, δ), where that is what the server promises."""
+    if setting.epsilon is None or setting.epsilon_delta is None:
+        return []
+    return [ApproximateDp(setting.epsilon, setting.epsilon_delta)]
 
 
 def following(promise: NoisyAnswers) -> list[Guarantee]:
@@ -200,13 +269,17 @@ def check_words(name: str | None, ledger: str | None) -> None:
         check_url(ledger)
 
 
-def check_size(queries: int, delta: float) -> None:
-    """Refuse a number of answers or a δ that no noise can be planned for."""
+def check_queries(queries: int) -> None:
+    """Refuse a number of answers that no noise can be planned for."""
     if queries > MOST_QUERIES:
         raise UsageError(
             f"{spelled('queries', queries)} is too large",
             hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers",
         )
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ that no noise can be planned for."""
     if not math.isfinite(delta):
         raise UsageError(
             f"{spelled('delta', delta)} is not a finite number",
@@ -307,6 +380,12 @@ def remarks(setting: Setting, left_out: int) -> list[str]:
         notes.append(
             f"each row is taken for one person; say {spelled('person', 'COLUMN')} where people "
             "have more"
+        )
+    if setting.epsilon_delta is not None and setting.epsilon_delta * setting.people >= 1:
+        notes.append(
+            f"δ = {setting.epsilon_delta:g} of (ε, δ) is not below one over the number of people: "
+            "a mechanism that publishes somebody's row would keep it; choose "
+            f"{spelled('epsilon_delta', 1e-9)}"
         )
     if setting.subsets:
         listed = ", ".join(f"{one.name} ({one.rows:,})" for one in setting.subsets)

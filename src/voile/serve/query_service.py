@@ -117,7 +117,8 @@ class QueryService:
     def promise(self) -> dict[str, Any]:
         """What all answers together promise everyone in the table."""
         setting = self.setting
-        return account(setting.noise, setting.variance, setting.queries).to_dict()
+        at = setting.accounted_at
+        return account(setting.noise, setting.variance, setting.queries, at=at).to_dict()
 
     def cost(self, analyst: str, sql: str, subset: Any = "all") -> QuestionCost:
         """What the question would cost; no row is touched and nothing is charged."""

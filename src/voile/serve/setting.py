@@ -18,6 +18,8 @@ from voile.schema import Schema
 
 FILE, TABLE, LEDGER, COUNTER = "server.json", "table.duckdb", "ledger.sqlite", "counter"
 FORMAT, VERSION = "voile-server", 1
+ACCOUNTED_AT = 1e-6
+"""The δ at which ε is stated where none is promised."""
 MOVABLE = ("ledger", "counter")
 """Where things are: a steward may move them."""
 
@@ -68,6 +70,15 @@ class Setting:
     """SHA-256 of the table's file."""
     registered: bool | None = None
     """Whether the steward's register counts it; None where it was begun before there was one."""
+    epsilon: float | None = None
+    """ε of (ε, δ)-differential privacy, where that is promised; then `delta` and `eta` follow."""
+    epsilon_delta: float | None = None
+    """Its δ."""
+
+    @property
+    def accounted_at(self) -> float:
+        """The δ at which the ε of all answers is stated."""
+        return ACCOUNTED_AT if self.epsilon_delta is None else self.epsilon_delta
 
     @property
     def rows(self) -> int:
@@ -84,7 +95,13 @@ class Setting:
             "per_person": self.per_person, "id_column": self.id_column,
             "subsets": [subset.to_dict() for subset in self.subsets],
             "schema": self.schema.to_dict(),
-        }  # fmt: skip
+        } | self._differential()  # fmt: skip
+
+    def _differential(self) -> dict[str, Any]:
+        """(ε, δ) where it is promised; else nothing, so that earlier servers keep their digest."""
+        if self.epsilon is None:
+            return {}
+        return {"epsilon": self.epsilon, "epsilon_delta": self.epsilon_delta}
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, as `server.json` holds it."""

@@ -48,7 +48,8 @@ def token_file(path: Path) -> Iterator[TextIO]:
 
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
     """What was begun: the noise, and what all answers together promise."""
-    found = account(setting.noise, setting.variance, setting.queries)
+    at = setting.accounted_at
+    found = account(setting.noise, setting.variance, setting.queries, at=at)
     return {
         "server": str(folder),
         "id": setting.id,
@@ -59,6 +60,8 @@ def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str
         "delta": setting.delta,
         "eta": setting.eta,
         "anytime": setting.anytime,
+        "epsilon": setting.epsilon,
+        "epsilon_delta": setting.epsilon_delta,
         "noise": setting.noise,
         "variance": setting.variance,
         "stderr": count_error(setting),

@@ -215,6 +215,9 @@ class SchemaResponse(ResponseBody, title="About"):
     queries: Count
     delta: float
     eta: float
+    epsilon: float | None = None
+    """Of (ε, δ)-differential privacy, where that is promised; then `delta` and `eta` follow."""
+    epsilon_delta: float | None = None
     noise: str
     variance: float
     """Of the noise of a count that one person changes by 1."""

@@ -288,7 +288,13 @@ def about_view(found: dict[str, Any]) -> Any:
             ", at any time" if found.get("anytime") else " after all answers, 2η at any time before"
         ),
     }
-    if isinstance(promise, dict) and isinstance(promise.get("epsilon"), float):
+    if found.get("epsilon") is not None:
+        facts["promise"] = (
+            f"(ε, δ)-differential privacy with ε = {figure(found['epsilon'])} and "
+            f"δ = {figure(found.get('epsilon_delta'))}, for all answers together and at any time. "
+            f"It follows: {facts['promise']}"
+        )
+    elif isinstance(promise, dict) and isinstance(promise.get("epsilon"), float):
         facts["which is"] = (
             f"ε = {figure(promise['epsilon'])} at δ = {figure(promise.get('delta'))}, "
             "in the words of differential privacy"

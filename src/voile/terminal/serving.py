@@ -52,12 +52,19 @@ def begun_view(found: dict[str, Any]) -> Any:
 def promised(found: dict[str, Any]) -> str:
     """By default of the end; on the way there chances are at most twice as large."""
     rise = (
-        f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, except "
+        f"no belief about a person rises by more than δ = {found['delta']:.4g} in log-odds, except "
     )
     chance = f"with probability at most η = {found['eta']:g}"
     if found["anytime"]:
         return f"{rise}{chance}, at any time"
-    return f"{rise}{chance} after all answers, and at most 2η at any time before"
+    text = f"{rise}{chance} after all answers, and at most 2η at any time before"
+    if found["epsilon"] is None:
+        return text
+    return (
+        f"(ε, δ)-differential privacy with ε = {found['epsilon']:g} and "
+        f"δ = {found['epsilon_delta']:g}, for all answers together and at any time. It follows: "
+        f"{text}"
+    )
 
 
 def rows_each(per_person: int) -> str:

@@ -24,6 +24,7 @@ from tests.support.conjunct_tables import (
 from tests.support.paths import ROOT, TESTS
 from tests.support.sampling import proportion_at_least
 from tests.support.soak import rounds
+from voile.answering.table_query import TableCells
 from voile.errors import QueryError
 from voile.kinds.counts.answering import (
     DirectPlan,
@@ -38,7 +39,6 @@ from voile.kinds.counts.joints import (
     Forms,
     JointMargins,
     Spread,
-    TableCells,
     Tables,
     averaged,
     margin_of,

@@ -22,7 +22,6 @@ from voile.kinds.marginals.measuring import (
     Noise,
     Unit,
     concentrated_delta,
-    gaussian_delta,
     gaussian_plan,
     noise_for,
     noisy_rows,
@@ -35,6 +34,7 @@ from voile.noise import Key
 from voile.noise.geometric import geometric_variance
 from voile.noise.normal import rounded_variance
 from voile.privacy.composition import epsilon_of_concentrated
+from voile.privacy.gaussian import delta_of
 
 UNITS: tuple[Unit, ...] = ("add-remove", "exchange")
 NOISES: tuple[Noise, ...] = ("gaussian", "geometric")
@@ -215,7 +215,7 @@ def test_rho_for_is_the_largest(epsilon: float, delta: float) -> None:
         def at(rho: float, chosen: bool = chosen) -> float:
             if chosen:
                 return concentrated_delta(rho, epsilon)
-            return gaussian_delta(math.sqrt(2 * rho), epsilon)
+            return delta_of(math.sqrt(2 * rho), epsilon)
 
         assert at(rho) <= delta < at(rho * 1.001)
     assert rho_for(epsilon, delta) > rho_for(epsilon, delta, chosen=True)
@@ -229,7 +229,7 @@ def test_gaussian_delta_is_the_integral(mu: float, epsilon: float) -> None:
     x = np.linspace(start, start + 40, 400_001)
     value = stats.norm.pdf(x - mu) - math.exp(epsilon) * stats.norm.pdf(x)
     expected = float(np.trapezoid(value, x))
-    assert gaussian_delta(mu, epsilon) == pytest.approx(expected, rel=1e-4, abs=1e-290)
+    assert delta_of(mu, epsilon) == pytest.approx(expected, rel=1e-4, abs=1e-290)
 
 
 @pytest.mark.parametrize("noise", NOISES)

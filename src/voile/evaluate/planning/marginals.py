@@ -22,10 +22,11 @@ from voile.errors import UsageError, spelled
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import CHOSEN_BY_ERROR, FOR_THE_STEWARD
 from voile.kinds.domain import columns_option
+from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.measuring import MeasurementPlan
 from voile.kinds.marginals.options import MarginalOptions
-from voile.kinds.marginals.publishing import marginal_counts, measure_table
+from voile.kinds.marginals.publishing import measure_table
 from voile.kinds.marginals.release import MarginalRelease
 from voile.options.choices import Unit
 from voile.records import Record
@@ -146,9 +147,10 @@ def measured_errors(
     if sum(math.prod(sizes[i] for i in c) for c in tables) > MOST_CELLS:
         return []
     codes, _ = table.columns_of_codes(release.schema, drop_nulls=options.drop_nulls)
+    coded = MarginalCounter(codes, sizes, len(codes[0]))
     true, off_tables, off_weighed = [], [], []
     for c in tables:
-        counts = marginal_counts(codes, sizes, c, len(codes[0])).astype(np.float64)
+        counts = coded.counts(c).ravel().astype(np.float64)
         unbiased = release.noisy.table(c).ravel()
         modelled = release.model.mixture.table(c).ravel()
         variance = np.full(unbiased.shape, release.noisy.cell_variance(c))

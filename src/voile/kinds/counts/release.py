@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ import pyarrow as pa
 
 from voile.arrow import numpy_array
 from voile.engines import open_domain
-from voile.engines.encode import codes as codes_of
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.counts.manifest import (
     ConjunctManifest,
@@ -23,7 +23,7 @@ from voile.kinds.counts.manifest import (
     promised,
     table_file,
 )
-from voile.kinds.parquet import arrow_schema, read_parquet
+from voile.kinds.parquet import arrow_schema, codes_beside, read_beside, read_parquet
 from voile.kinds.release import QueryOptions, Release
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from voile.query.query import Query
 
 Counts = npt.NDArray[np.int64]
+BYTES_READ = 64
+"""Of memory for a table, for each byte of a large release."""
 
 
 class ConjunctRelease(Release):
@@ -71,28 +73,35 @@ class ConjunctRelease(Release):
 
     def table(self, some: tuple[str, ...]) -> Any:
         """The table of some columns, as it was published: an Arrow table."""
+        return read_parquet(self._file_of(some))
+
+    def _file_of(self, some: tuple[str, ...]) -> Path:
         if some not in self.manifest.sets:
             listed = ", ".join(some)
             raise UsageError(
                 f"there is no table of ({listed})",
                 hint=f"name {self.manifest.parameters.arity} columns, in the order of the schema",
             )
-        number = self.manifest.sets.index(some) + 1
-        return read_parquet(self.path / table_file(number))
+        return self.path / table_file(self.manifest.sets.index(some) + 1)
+
+    def _figures(self, some: tuple[str, ...]) -> Any:
+        """The same, if memory can hold it; texts are dictionaries."""
+        on_disk = sum(file.bytes for file in self.manifest.files)
+        return read_beside(self._file_of(some), size_on_disk=on_disk, per_byte=BYTES_READ)
 
     def counts(self, some: tuple[str, ...]) -> Counts:
         """(halves, 2, cells), or (1, cells) of all rows."""
         p = self.manifest.parameters
-        found: Counts = numpy_array(self.table(some).column(self.manifest.columns_beside()[2]))
+        found: Counts = numpy_array(self._figures(some).column(self.manifest.columns_beside()[2]))
         return found.reshape((p.halves, 2, -1) if p.halves else (1, -1))
 
     def listed(self, some: tuple[str, ...]) -> tuple[npt.NDArray[np.int64], ...]:
         """The half, the side and the cell of every row of a table, as it says itself."""
-        table, beside = self.table(some), self.manifest.columns_beside()
+        table, beside = self._figures(some), self.manifest.columns_beside()
         cell: npt.NDArray[np.int64] = np.zeros(table.num_rows, np.int64)
         for name in some:
             attribute = self.schema[name]
-            coded = codes_of(table.column(name).combine_chunks(), attribute)
+            coded = codes_beside(table.column(name), attribute)
             cell = cell * attribute.size + coded.astype(np.int64)
         if not self.manifest.parameters.halves:
             return (cell,)

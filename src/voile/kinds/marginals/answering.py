@@ -63,8 +63,6 @@ from voile.schema import Schema
 
 MOST_VALUES = 256
 """Values of one quantile."""
-FAR = 4.0
-"""A model that is so many standard deviations from the tables is wrong there, by that much."""
 AT_ONCE = 2**15
 """Cells of which the model's products are held at once."""
 NOISE_ONLY = (
@@ -231,9 +229,6 @@ class TotalsOfTables:
     counted: Floats | None
     """What the model counts in every combination; None without a model."""
     law: ErrorLaw | None
-    rows: float
-    """As the tables have them, and the model."""
-    rows_variance: float
 
     @cached_property
     def modelled(self) -> Floats | None:
@@ -260,17 +255,14 @@ class TotalsOfTables:
         count = np.bincount(cells.group, weight * self.counted, cells.groups) / unit
         if self.unbiased is None:
             error = self.law.beyond(count, len(self.read.columns))
-            error = error + (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
             return unit**2 * error * (most > 0), np.zeros(cells.groups)
         error, shared = self.law.model(count, self.noise(slope) / unit**2)
-        # The model counts as many rows in all as the tables do, and is as wrong about them.
-        rows = (count / max(self.rows, 1.0)) ** 2 * self.rows_variance
-        error, shared = (unit**2 * (part + rows) * (most > 0) for part in (error, shared))
+        error, shared = (unit**2 * part * (most > 0) for part in (error, shared))
         modelled = self.modelled
         assert modelled is not None  # noqa: S101  (it counted)
         apart = np.einsum("gt,gt->g", slope, self.unbiased - modelled)
         usual = self.noise(slope) + error - 2 * shared
-        return error + np.maximum(apart**2 - FAR**2 * usual, 0.0), shared
+        return error + np.maximum(apart**2 - self.law.far**2 * usual, 0.0), shared
 
 
 def totals_of(
@@ -294,8 +286,7 @@ def totals_of(
             hint=f"leave out {spelled('refine', False)}: the model answers; or read fewer columns",
         )
     law = None if source.model is None else source.model.law
-    total = source.noisy.residuals[()], source.noisy.plan.variances[()]
-    return TotalsOfTables(read, cells, unbiased, covariances, counted, law, *map(float, total))
+    return TotalsOfTables(read, cells, unbiased, covariances, counted, law)
 
 
 # ----------------------------------------------------------------------
@@ -381,9 +372,11 @@ def mean_square(totals: TotalsOfTables, slope: Floats, weights: Floats) -> Float
     error, shared = totals.model_errors(slope)
     if totals.unbiased is None:
         return error
-    rest = 1 - weights
-    found = weights**2 * totals.noise(slope) + rest**2 * error + 2 * weights * rest * shared
-    return np.asarray(np.maximum(found, 0.0))
+    rest, noise = 1 - weights, totals.noise(slope)
+    found = weights**2 * noise + rest**2 * error + 2 * weights * rest * shared
+    found = np.maximum(found, 0.0)
+    # What was learnt is raised by some caution; but the tables alone err no more than stated.
+    return np.minimum(totals.law.caution * found, np.maximum(noise, found))
 
 
 def best_weights(totals: TotalsOfTables, slope: Floats) -> Floats:

@@ -2,16 +2,18 @@
 
 The posterior of a certain attacker is not computed: it would need all that they know of every other
 row. What is stated holds against whoever knows every other row, for every prior. With geometric
-noise it always holds. With normal noise the log-odds of the truth move by N(μ²/2, μ²), so that
-they rise by more than stated with probability η, exactly; where tables were chosen privately, by
-ε and δ.
+noise it always holds. With normal noise it holds except with probability η, for every prior and
+every property, and whatever is computed from the figures (docs/mathematics, section 39); where
+tables were chosen privately, by ρ.
 """
 
 from __future__ import annotations
 
+import math
+
 from voile.kinds.beliefs import BeliefBound, BeliefBounds, risen
 from voile.kinds.marginals.manifest import MarginalManifest
-from voile.privacy.gaussian import rise_of
+from voile.privacy.gaussian import any_rise_of
 
 PRIORS = (0.0001, 0.001, 0.01, 0.1, 0.5)
 CHANCES = (0.05, 1e-3, 1e-6, 1e-9)
@@ -25,11 +27,12 @@ def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
         rises = {0.0: g.epsilon}
         about = f"ε = {g.epsilon:.4g} holds always: no attacker's odds rise by more than e^ε times"
     elif g.mu is not None:
-        rises = {eta: rise_of(g.mu, eta) for eta in CHANCES}
-        about = f"exact for normal noise: log-odds of the truth move by N(μ²/2, μ²), μ = {g.mu:.4g}"
+        rises = {eta: any_rise_of(g.mu, eta) for eta in CHANCES}
+        about = f"exact for normal noise with μ = {g.mu:.4g}, whatever is computed from the figures"
     else:
-        rises = {g.delta: g.epsilon}
-        about = f"from (ε, δ) = ({g.epsilon:.4g}, {g.delta:g})"
+        # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).
+        rises = {eta: g.rho + 2 * math.sqrt(-g.rho * math.log(eta)) for eta in CHANCES}
+        about = f"from ρ = {g.rho:.4g} of zCDP: tables were chosen privately"
     bounds = tuple(
         BeliefBound(prior, eta, risen(prior, rise))
         for prior in PRIORS

@@ -28,13 +28,15 @@ from voile.arrays import Floats
 from voile.kinds.marginals.mixture import Mixture
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan, centred
 
-TURNS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0)
+TURNS = (0.1, 0.5, 2.0, 10.0, 50.0, 500.0)
 """Where the law of the error bends, in standard deviations of the unbiased estimate."""
-FAR = 4.0
-"""A model that is so many standard deviations from the unbiased estimate is wrong there."""
+FAR, FAR_GEOMETRIC = 4.0, 8.0
+"""A model that is so many standard deviations from the unbiased estimate is wrong there.
+
+Noise alone is so far once in ten thousand times; for the longer tails of geometric noise, too."""
 LEAST = 1e-9
-CAUTION = 1.2
-"""A learnt mean square error is raised by this, because it was learnt."""
+CAUTION, FEW = 1.15, 30.0
+"""A learnt mean square error is raised by this, and by more where it was learnt from few cells."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,19 @@ def drawn_selections(
 # the law
 
 
-def rising(counts: Floats, deviations: Floats) -> Floats:
-    """What a mean square error is made of: linear in small counts, bending at turns; squares."""
-    x, s = np.maximum(counts, 0)[..., None], deviations[..., None]
-    bends = s * x / (1 + x / (np.array(TURNS) * s))
-    return np.concatenate([bends, s * x, x * x], axis=-1)
+def rising(counts: Floats, variances: Floats, unit: float) -> Floats:
+    """What a mean square error is made of: linear in small counts, bending at turns; squares.
+
+    Once for its own sake, and once in proportion to the variance of the unbiased answer.
+    """
+    x = np.maximum(counts, 0)[..., None] / unit
+    bends = x / (1 + x / np.array((*TURNS, np.inf)))
+    share = variances[..., None] / unit**2
+    return np.concatenate([bends, bends * share, x * x], axis=-1) * unit**2
+
+
+NUMBER = 2 * (len(TURNS) + 1) + 1
+"""Of the coefficients of a mean square error."""
 
 
 def whole(counts: Floats) -> Floats:
@@ -131,10 +141,12 @@ def whole(counts: Floats) -> Floats:
     return np.asarray(np.maximum(x * (1 - x), LEAST))
 
 
-def saturating(counts: Floats, deviations: Floats) -> Floats:
-    """What a covariance is made of, as a share of the variance."""
-    x = (np.maximum(counts, 0) / deviations)[..., None]
-    return np.asarray(x / (np.array(TURNS) + x))
+def saturating(counts: Floats, variances: Floats, unit: float) -> Floats:
+    """What a covariance is made of: likewise."""
+    x = np.maximum(counts, 0)[..., None] / unit
+    bends = x / (np.array(TURNS) + x)
+    share = variances[..., None] / unit**2
+    return np.concatenate([bends, bends * share], axis=-1) * unit**2
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,10 @@ class ErrorLaw:
     """The mean square error of a model's answers, by their size."""
 
     rows: float
+    rows_variance: float
+    """Of the number of rows, which the model shares with the unbiased answers."""
+    unit: float
+    """A usual standard deviation of an unbiased cell."""
     scale: float
     """A usual standard deviation of an unbiased answer, for questions that have none."""
     error: tuple[float, ...]
@@ -150,31 +166,36 @@ class ErrorLaw:
     """The same as `error`, for tables of one column more than those that were measured."""
     order: int
     """The most columns that were measured together."""
+    caution: float
+    """By what a learnt mean square error is raised."""
+    far: float = FAR
+    """How many standard deviations apart model and unbiased answer are where the model is wrong."""
 
     def model(self, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
-        deviations = np.sqrt(np.maximum(variances, LEAST))
         x = sided(counts, self.rows)
-        e = np.maximum(rising(x, deviations) @ np.array(self.error), whole(x))
-        c = variances * np.minimum(saturating(x, deviations) @ np.array(self.shared), 1.0)
-        return e, np.minimum(c, np.minimum(e, variances))
+        e = np.maximum(rising(x, variances, self.unit) @ np.array(self.error), whole(x))
+        c = np.asarray(saturating(x, variances, self.unit) @ np.array(self.shared))
+        total = of_total(counts, self.rows, self.rows_variance)
+        return e + total, np.minimum(np.minimum(c, e) + total, variances)
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model for columns that were not measured together."""
         x = sided(counts, self.rows)
-        scale = np.full(x.shape, self.scale)
-        more = CAUTION * max(1, columns - self.order)
-        return np.maximum(more * (rising(x, scale) @ np.array(self.unmeasured)), whole(x))
+        usual = np.full(x.shape, self.scale**2)
+        more = self.caution * max(1, columns - self.order)
+        own = np.maximum(more * (rising(x, usual, self.unit) @ np.array(self.unmeasured)), whole(x))
+        return own + of_total(counts, self.rows, self.rows_variance)
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
         e, c = self.model(counts, variances)
         apart = e + variances - 2 * c
-        e = e + np.maximum((unbiased - counts) ** 2 - FAR**2 * apart, 0)
+        e = e + np.maximum((unbiased - counts) ** 2 - self.far**2 * apart, 0)
         apart = np.maximum(e + variances - 2 * c, LEAST)
         w = (e - c) / apart
         error = np.maximum(e * variances - c * c, 0) / apart
-        raised = np.minimum(CAUTION * error, np.maximum(variances, error))
+        raised = np.minimum(self.caution * error, np.maximum(variances, error))
         return counts + w * (unbiased - counts), raised
 
 
@@ -211,7 +232,7 @@ def examined(
     rng: np.random.Generator,
 ) -> Examined:
     """Every cell of these tables, and so many selections of each."""
-    found: list[Floats] = []
+    found: list[Floats] = [np.zeros((4, 0))]
     for columns in tables:
         y, m = noisy.table(columns), mixture.table(columns)
         moved = [
@@ -223,7 +244,9 @@ def examined(
         found.append(_questions(np.ravel, y, m, variance, moved, trials))
         found.append(_questions(some.of, y, m, some.variances(noisy.plan), moved, trials))
     y, m, v, c = np.concatenate(found, axis=1)
-    return Examined(m, v, v, (y - m) ** 2 - v + 2 * c, c)
+    c -= of_total(m, mixture.rows, noisy.plan.variances.get((), 0.0))
+    total = of_total(m, mixture.rows, noisy.plan.variances.get((), 0.0))
+    return Examined(m, v, v, (y - m) ** 2 - v + 2 * c + total, c)
 
 
 def _questions(
@@ -270,13 +293,14 @@ def left_out(
 
 
 def learnt(
-    seen: Examined, rows: float, least: tuple[float, ...] = ()
+    seen: Examined, rows: float, unit: float, least: tuple[float, ...] = ()
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The coefficients of e, none of them below `least`, and of c."""
+    if not seen.counts.size:
+        return (0.0,) * NUMBER, (0.0,) * (2 * len(TURNS))
     x = sided(seen.counts, rows)
-    deviations = np.sqrt(np.maximum(seen.variances, LEAST))
     size = np.floor(3 * np.log2(np.maximum(x, 1e-3)))
-    spread = np.floor(2 * np.log2(deviations))
+    spread = np.floor(np.log2(np.maximum(seen.variances, LEAST)))
     _, key = np.unique(np.stack([size, spread]), axis=1, return_inverse=True)
     key = key.ravel()
     count = np.bincount(key)
@@ -284,9 +308,8 @@ def learnt(
     def mean(values: Floats) -> Floats:
         return np.asarray(np.bincount(key, values) / count)
 
-    bends = np.stack([mean(b) for b in rising(x, deviations).T], axis=1)
-    shares = saturating(x, deviations) * seen.variances[:, None]
-    shares = np.stack([mean(b) for b in shares.T], axis=1)
+    bends = np.stack([mean(b) for b in rising(x, seen.variances, unit).T], axis=1)
+    shares = np.stack([mean(b) for b in saturating(x, seen.variances, unit).T], axis=1)
     e, c, noise = mean(seen.error), mean(seen.shared), mean(seen.noise)
     begun = np.array(least) if least else np.zeros(bends.shape[1])
     error = begun
@@ -296,6 +319,11 @@ def learnt(
     weight = np.sqrt(count) / (noise + bends @ error)
     shared = nnls(shares * weight[:, None], c * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
+
+
+def of_total(counts: Floats, rows: float, variance: float) -> Floats:
+    """What the noise of the number of rows adds to the error of an answer."""
+    return np.asarray(variance * np.clip(counts / max(rows, 1.0), 0, 1) ** 2)
 
 
 def sided(counts: Floats, rows: float) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ AT = 1e-9
 """δ of the (ε, δ) that is stated where ρ was asked for."""
 
 
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 TableChoice = Literal["all", "given", "workload", "selected"]
 """How the tables were chosen."""
 GuaranteeKind = Literal["dp", "approximate-dp", "zcdp"]
@@ -49,7 +50,25 @@ class MarginalParameters(ManifestPart):
     )
     rows_figure: int | None = Field(default=None, description="What that look showed")
     selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
+    selection_epsilon: Finite = Field(
+        default=0.0, ge=0, description="ε that it cost, where noise is geometric"
+    )
     measurements: list[MeasuredTable] = Field(min_length=1)
+
+
+class LawNumbers(ManifestPart):
+    """Coefficients of the law of the model's errors: see errors.py."""
+
+    rows: Finite
+    rows_variance: NotNegative
+    unit: Finite = Field(gt=0)
+    scale: Finite = Field(gt=0)
+    error: list[NotNegative] = Field(max_length=32)
+    shared: list[NotNegative] = Field(max_length=32)
+    unmeasured: list[NotNegative] = Field(max_length=32)
+    order: int = Field(ge=0, le=16)
+    caution: Finite = Field(ge=1)
+    far: Finite = Field(gt=0)
 
 
 class ModelParameters(ManifestPart):
@@ -58,9 +77,7 @@ class ModelParameters(ManifestPart):
     products: int = Field(ge=1, le=100_000)
     rows: Finite = Field(ge=0, description="How many rows the model counts in all")
     seed: int = Field(ge=0, lt=2**63, description="From which synthetic rows are drawn; public")
-    law: dict[str, Finite | list[Finite]] = Field(
-        description="Coefficients of the law of the model's errors"
-    )
+    law: LawNumbers
 
 
 class MarginalGuarantee(ManifestPart):
@@ -107,10 +124,10 @@ class MarginalManifest(Manifest):
         found = tuple(
             Measurement(tuple(place[n] for n in m.columns), m.scale) for m in p.measurements
         )
-        if len({m.columns for m in found}) < len(found):
-            raise ValueError("a table is listed twice")
         sizes = tuple(self.schema_.sizes)
-        return MeasurementPlan(sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho)
+        return MeasurementPlan(
+            sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho, p.selection_epsilon
+        )
 
     @property
     def public_cells(self) -> list[int]:
@@ -179,6 +196,11 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
         ]  # fmt: skip
         if g.kind == "zcdp":
             found.reverse()
+        if g.mu is not None:
+            found.append(Statement(
+                {"kind": "gdp", "mu": g.mu, "unit": unit}, who, ANYONE, how,
+                f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
+            ))  # fmt: skip
     return [void(one) for one in found] if manifest.simulated else found
 
 

@@ -43,6 +43,7 @@ from voile.kinds.marginals.residuals import (
 from voile.noise.geometric import geometric_variance, two_sided_geometric
 from voile.noise.normal import LARGEST_SCALE, rounded_normal, rounded_variance
 from voile.noise.whole import WordSource
+from voile.privacy.gaussian import SAFETY, delta_of, mu_for
 
 __all__ = [
     "Measurement",
@@ -50,7 +51,6 @@ __all__ = [
     "Noise",
     "Unit",
     "balanced",
-    "gaussian_delta",
     "gaussian_plan",
     "noise_for",
     "noisy_rows",
@@ -157,7 +157,7 @@ class MeasurementPlan:
         if (pure := self.pure_epsilon) is not None:
             return 0.0 if epsilon >= pure else _pure_delta(pure, epsilon)
         if (mu := self.mu) is not None:
-            return gaussian_delta(mu, epsilon)
+            return min(1.0, delta_of(mu, epsilon) * (1 + SAFETY))
         return concentrated_delta(self.rho, epsilon)
 
     def epsilon_at(self, delta: float) -> float:
@@ -338,24 +338,6 @@ def _noise(noise: Noise, scale: float, count: int, source: WordSource) -> Ints:
 # ---------------------------------------------------------------------- (ε, δ)
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), exact for the Gaussian mechanism.
-
-    With a = ε/μ − μ/2, b = ε/μ + μ/2 and Mills' ratio R it is φ(a)·(R(a) − R(b)), which loses no
-    digits where δ is small.
-    """
-    from scipy.special import erfcx, log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
-
-    if mu == 0:
-        return 0.0
-    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    if a < 1:
-        found = float(ndtr(-a)) - math.exp(min(0.0, epsilon + float(log_ndtr(-b))))
-    else:
-        found = math.exp(-a * a / 2) / 2 * float(erfcx(a / math.sqrt(2)) - erfcx(b / math.sqrt(2)))
-    return min(1.0, max(0.0, found * (1 + 1e-9)))
-
-
 def _pure_delta(pure: float, epsilon: float) -> float:
     """δ at a smaller ε of what is ε₀-differentially private: that of randomized response."""
     return -math.expm1(epsilon - pure) / (1 + math.exp(-pure)) * UP
@@ -392,17 +374,15 @@ def rho_for(epsilon: float, delta: float, *, chosen: bool = False) -> float:
             hint="give ε of 0 or more and δ between 0 and 1, such as 1e-9",
         )
 
-    def delta_of(rho: float) -> float:
-        if chosen:
-            return concentrated_delta(rho, epsilon)
-        return gaussian_delta(math.sqrt(2 * rho), epsilon)
-
+    if not chosen:
+        return mu_for(epsilon, delta) ** 2 / 2 / (1 + 1e-9)
     low, high = 1e-30, 1.0
-    while delta_of(high) <= delta:
+    while concentrated_delta(high, epsilon) <= delta:
         low, high = high, 2 * high
     for _ in range(200):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if delta_of(middle) <= delta else (low, middle)
+        enough = concentrated_delta(middle, epsilon) <= delta
+        low, high = (middle, high) if enough else (low, middle)
     return low / (1 + 1e-9)
 
 
@@ -448,19 +428,23 @@ def gaussian_plan(
 def _factor(cost: Callable[[float], float], before: float, budget: float) -> float:
     """A factor of all scales at which the cost is within the budget, and nearly all of it.
 
-    With u = 1/factor² the cost is the largest of several linear functions of u, all above `before`
-    at 0. So (cost − before)/u grows with u: a step from above the budget ends within it.
+    With u = 1/factor² the cost is the largest of several linear functions of u, all at most
+    `before` at 0. So (cost − before)/u grows with u: a step from above the budget ends within it.
+    Where an exchange is bounded only, it nearly does, and scales are widened a little more.
     """
     left = _left(budget, before, "ρ")
-    factor = 1.0
+    factor, within = 1.0, math.inf
     for _ in range(6):
         found = cost(factor)
-        if budget * (1 - 1e-10) <= found <= budget:
-            return factor
+        if found <= budget:
+            within = min(within, factor)
+            if found >= budget * (1 - 1e-10):
+                break
         factor *= math.sqrt((found - before) / left) * (1 + 1e-11)
-    while cost(factor) > budget:
-        factor *= 1 + 1e-6
-    return factor
+    while math.isinf(within):
+        within = factor if cost(factor) <= budget else within
+        factor *= 1.001
+    return within
 
 
 def pure_plan(

@@ -78,6 +78,15 @@ def together(mixtures: Sequence[Mixture]) -> Mixture:
     )
 
 
+def shrunk(mixture: Mixture, share: float) -> Mixture:
+    """With this share of independent columns, each as it is distributed."""
+    if share <= 0:
+        return mixture
+    own = tuple(np.concatenate([p, (mixture.weights @ p)[None]]) for p in mixture.parts)
+    weights = np.append(mixture.weights * (1 - share), share)
+    return Mixture(mixture.rows, weights, own)
+
+
 def joined(parts: Sequence[npt.NDArray[np.floating]], products: int) -> npt.NDArray[np.floating]:
     """(products, cells of all these columns)."""
     if not parts:
@@ -105,8 +114,9 @@ class Group:
     places: slice | Ints
     """Where the leads' values are among the values of all columns."""
     target: Singles
+    """Divided by σ."""
     precision: Singles
-    """1/σ² of each row."""
+    """1/σ of each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +157,9 @@ class Layout:
             columns = (lead, *ends)
             c = tuple(sorted(columns))
             table = noisy.residuals[c].transpose([c.index(i) for i in columns])
-            targets.append(table.reshape(self.sizes[lead], -1).astype(np.float32))
-            precisions.append(np.full(self.sizes[lead], 1 / noisy.plan.variances[c]))
+            precision = 1 / math.sqrt(noisy.plan.variances[c])
+            targets.append((table.reshape(self.sizes[lead], -1) * precision).astype(np.float32))
+            precisions.append(np.full(self.sizes[lead], precision))
         target = np.concatenate(targets)
         precision = np.concatenate(precisions).astype(np.float32)
         return Group(leads, ends, self._places(leads), target, precision)
@@ -210,7 +221,7 @@ class MixtureFit:
 
     def mixture(self) -> Mixture:
         """The model as it stands."""
-        weights, *parts = (softmax(p).astype(np.float64) for p in self.logits)
+        weights, *parts = (normalized(softmax(p).astype(np.float64)) for p in self.logits)
         by_column = dict(zip(self._layout.order, parts, strict=True))
         return Mixture(self.rows, weights[0], tuple(by_column[i] for i in sorted(by_column)))
 
@@ -222,13 +233,13 @@ class MixtureFit:
         loss, of_flat, of_lead = 0.0, np.zeros_like(flat), np.zeros_like(flat)
         lead = weight * flat
         for group, ends, rest in self._products_of(flat):
-            off = lead[:, group.places].T @ rest
+            own = lead[:, group.places] * group.precision
+            off = own.T @ rest
             off -= group.target
-            pull = off * group.precision[:, None]
-            loss += float(np.vdot(off, pull)) / 2
-            of_lead[:, group.places] += rest @ pull.T
+            loss += float(np.vdot(off, off)) / 2
+            of_lead[:, group.places] += (rest @ off.T) * group.precision
             if group.ends:
-                self._spread(lead[:, group.places] @ pull, ends, of_flat, group.ends)
+                self._spread(own @ off, ends, of_flat, group.ends)
         of_flat += weight * of_lead
         of_weights = ((of_lead * flat).sum(axis=1) * self._scale)[None, :]
         places = [self._layout.place(i) for i in self._layout.order]
@@ -260,6 +271,11 @@ def softmax(logits: Singles) -> Singles:
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
+def normalized(shares: Floats) -> Floats:
+    """Rows that sum to 1, as nearly as doubles do."""
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
 def sloped(shares: Singles, slope: Singles) -> Singles:
     """The slope of logits from that of shares."""
     return np.asarray(shares * (slope - (slope * shares).sum(axis=1, keepdims=True)))
@@ -279,8 +295,8 @@ def fit(
 
 def rows_of(mixture: Mixture, count: int, rng: np.random.Generator) -> list[Ints]:
     """Rows that are drawn from the model: for each column, the codes."""
-    weights = mixture.weights.astype(np.float64)  # of single precision, they add up to nearly 1
-    which = rng.choice(len(weights), count, p=weights / weights.sum())
+    share = mixture.weights / mixture.weights.sum()
+    which = rng.choice(len(share), count, p=share)
     found = []
     for part in mixture.parts:
         below = np.cumsum(part, axis=1)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,11 +19,14 @@ from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.marginals.choosing import ChosenTables, MeasuringBudget, choose, workload_weights
+from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
     AT,
     MODEL_FILE,
     GuaranteeKind,
+    LawNumbers,
     MarginalManifest,
     MarginalParameters,
     MeasuredTable,
@@ -34,7 +36,6 @@ from voile.kinds.marginals.manifest import (
     marginals_disclosed,
 )
 from voile.kinds.marginals.measuring import (
-    MeasurementPlan,
     gaussian_plan,
     noise_for,
     pure_plan,
@@ -129,11 +130,8 @@ class MarginalInput:
     name: str
     rows: int
     schema: Schema
-    codes: list[npt.NDArray[Any]]
-    used: int
-    plan: MeasurementPlan
-    tables: TableChoice
-    rows_figure: int | None
+    coded: MarginalCounter
+    chosen: ChosenTables
     source: WordSource
     notes: tuple[str, ...]
     progress: Progress
@@ -150,16 +148,18 @@ class MarginalDraft(WrittenDraft):
         """Count, add noise, fit the model, and write both."""
         prepared = self.prepared
         figures = list(noisy(prepared))
-        found = prepared.plan.estimated(figures, prepared.rows_figure)
+        found = prepared.chosen.plan.estimated(figures, prepared.chosen.rows_figure)
         seed = public_seed(prepared.source)
-        model = model_of(found, seed=seed, progress=prepared.progress)
+        model = model_of(
+            found, noise=prepared.chosen.plan.noise, seed=seed, progress=prepared.progress
+        )
         files = [write_figures(folder, figures), write_model(folder, model)]
         return manifest_of(prepared, self.options, model, seed).model_copy(update={"files": files})
 
     def done(self, release: MarginalRelease) -> MarginalPublication:
         """The release, with notes for the steward."""
         prepared = self.prepared
-        dropped = prepared.rows - prepared.used
+        dropped = prepared.rows - prepared.coded.rows
         return MarginalPublication(release, prepared.rows, dropped, prepared.notes)
 
 
@@ -208,13 +208,10 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
         raise TableError(
             "one row alone cannot be hidden among others", hint="publish a table with more rows"
         )
-    source = noise_source(options)
-    terms = chosen_terms(options, schema, codes, used, source, name)
-    return MarginalInput(
-        name=name, rows=rows, schema=schema, codes=codes, used=used, plan=terms.plan,
-        tables=terms.tables, rows_figure=terms.rows_figure, source=source,
-        notes=(*notes, *terms.notes), progress=progress,
-    )  # fmt: skip
+    source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
+    chosen = chosen_terms(options, coded, schema, source, name, progress)
+    check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
+    return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress)
 
 
 def noise_source(options: MarginalOptions) -> WordSource:
@@ -224,49 +221,67 @@ def noise_source(options: MarginalOptions) -> WordSource:
     return Key.from_seed(options.simulate_seed).stream("marginals")
 
 
-@dataclass(frozen=True)
-class MarginalTerms:
-    """What is measured, and how that was chosen."""
-
-    plan: MeasurementPlan
-    tables: TableChoice
-    rows_figure: int | None
-    notes: tuple[str, ...] = ()
-
-
 def chosen_terms(
     options: MarginalOptions,
+    rows: MarginalCounter,
     schema: Schema,
-    codes: Sequence[npt.NDArray[Any]],
-    rows: int,
     source: WordSource,
     name: str,
-) -> MarginalTerms:
+    progress: Progress,
+) -> ChosenTables:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
-    sizes = tuple(schema.sizes)
+    sizes, budget = rows.sizes, budget_of(options)
     if options.tables is not None:
-        tables = named(options.tables, schema)
-        return MarginalTerms(plan_for(options, sizes, balanced(sizes, tables)), "given", None)
+        weights = balanced(sizes, named(options.tables, schema))
+        return planned(sizes, weights, budget, "given")
     if options.workload is not None:
-        weights = workload_weights(options.workload, schema, name)
-        return MarginalTerms(plan_for(options, sizes, weights), "workload", None)
-    order = min(options.order or 3, len(sizes))
-    weights = balanced(sizes, all_tables(sizes, order))
-    return MarginalTerms(plan_for(options, sizes, weights), "all", None)
+        asked = workload_sets(options.workload, schema, name)
+        return planned(sizes, workload_weights(sizes, asked), budget, "workload")
+    if options.order is not None:
+        check_number(len(sizes), options.order)
+    return choose(
+        rows.counts, sizes, rows.rows, budget, source, order=options.order, progress=progress
+    )
 
 
-def all_tables(sizes: Sequence[int], order: int) -> list[Columns]:
-    """Every set of up to so many columns."""
-    found = sum(math.comb(len(sizes), size) for size in range(1, order + 1))
+def planned(
+    sizes: Sequence[int],
+    weights: Mapping[Columns, float],
+    budget: MeasuringBudget,
+    how: TableChoice,
+) -> ChosenTables:
+    """The best noise for tables that were named."""
+    check_size(sizes, list(weights))
+    if budget.noise == "geometric":
+        plan = pure_plan(sizes, weights, epsilon=budget.whole, unit=budget.unit)
+    else:
+        plan = gaussian_plan(sizes, weights, rho=budget.whole, unit=budget.unit)
+    order = max((len(some) for some in weights), default=0)
+    return ChosenTables(plan, order, how)
+
+
+def budget_of(options: MarginalOptions) -> MeasuringBudget:
+    """What the promise leaves to measure with; a choice of tables makes the account zCDP's."""
+    epsilon = EPSILON if options.epsilon is None else options.epsilon
+    if options.pure:
+        return MeasuringBudget("geometric", options.unit, epsilon, epsilon)
+    if options.rho is not None:
+        return MeasuringBudget("gaussian", options.unit, options.rho, options.rho)
+    delta = DELTA if options.delta is None else options.delta
+    whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
+    return MeasuringBudget("gaussian", options.unit, whole, chosen)
+
+
+def check_number(columns: int, order: int) -> None:
+    """Refuse more tables than are measured."""
+    found = sum(math.comb(columns, size) for size in range(1, order + 1))
     if found > MOST_TABLES:
         raise PromiseError(
-            f"there are {found:,} sets of up to {order} of {len(sizes)} columns, more than "
+            f"there are {found:,} sets of up to {order} of {columns} columns, more than "
             f"{MOST_TABLES:,}",
             hint=f"use a smaller {spelled('order')}, fewer {spelled('columns')}, or leave "
             f"{spelled('order')} out: tables are then chosen privately",
         )
-    places = range(len(sizes))
-    return [some for size in range(1, order + 1) for some in combinations(places, size)]
 
 
 def named(tables: Sequence[Sequence[str]], schema: Schema) -> list[Columns]:
@@ -283,7 +298,7 @@ def named(tables: Sequence[Sequence[str]], schema: Schema) -> list[Columns]:
     return list(dict.fromkeys(found))
 
 
-def workload_weights(workload: Any, schema: Schema, name: str) -> dict[Columns, float]:
+def workload_sets(workload: Any, schema: Schema, name: str) -> dict[Columns, float]:
     """The sets of columns that questions read, by how many of them do.
 
     `workload` is a file with a question on each line, or a sequence of questions. One that reads
@@ -298,7 +313,7 @@ def workload_weights(workload: Any, schema: Schema, name: str) -> dict[Columns, 
             parts = list(combinations(columns, WORKLOAD_ORDER))
         for some in parts:
             found[some] = found.get(some, 0.0) + 1 / len(parts)
-    return {some: weight * balanced(schema.sizes, [some])[some] for some, weight in found.items()}
+    return found
 
 
 def read_questions(workload: Any) -> list[str]:
@@ -337,25 +352,6 @@ def columns_read(sql: str, schema: Schema, name: str, place: int) -> Columns:
     return tuple(sorted({schema.names.index(n) for part in parts for n in part.attributes}))
 
 
-def plan_for(
-    options: MarginalOptions, sizes: tuple[int, ...], weights: Mapping[Columns, float]
-) -> MeasurementPlan:
-    """The best noise for these tables within the promise."""
-    check_size(sizes, list(weights))
-    if options.pure:
-        epsilon = EPSILON if options.epsilon is None else options.epsilon
-        return pure_plan(sizes, weights, epsilon=epsilon, unit=options.unit)
-    return gaussian_plan(sizes, weights, rho=budget(options), unit=options.unit)
-
-
-def budget(options: MarginalOptions, *, chosen: bool = False) -> float:
-    """ρ of the promise; a private choice of tables makes the account by zCDP."""
-    if options.rho is not None:
-        return options.rho
-    epsilon = EPSILON if options.epsilon is None else options.epsilon
-    return rho_for(epsilon, DELTA if options.delta is None else options.delta, chosen=chosen)
-
-
 def check_size(sizes: Sequence[int], tables: Sequence[Columns]) -> None:
     """Refuse what would be too much to write."""
     figures = sum(math.prod(sizes[i] for i in some) for some in tables)
@@ -373,23 +369,15 @@ def check_size(sizes: Sequence[int], tables: Sequence[Columns]) -> None:
 
 def noisy(prepared: MarginalInput) -> Iterator[Ints]:
     """The figures of every measurement, with noise: true counts are seen nowhere else."""
-    plan, progress = prepared.plan, prepared.progress
-    progress.start("counting", len(plan.measurements))
-    noise = noise_for(plan, prepared.source)
-    for measurement, drawn in zip(plan.measurements, noise, strict=True):
-        counts = marginal_counts(prepared.codes, plan.sizes, measurement.columns, prepared.used)
+    plan, progress, known = prepared.chosen.plan, prepared.progress, prepared.chosen.figures
+    yield from known  # what was measured in order to choose
+    rest = plan.measurements[len(known) :]
+    progress.start("counting", len(rest))
+    noise = noise_for(plan, prepared.source, len(known))
+    for measurement, drawn in zip(rest, noise, strict=True):
+        counts = prepared.coded.counts(measurement.columns)
         yield whole_figures(plan, measurement, counts) + drawn
         progress.advance(1)
-
-
-def marginal_counts(
-    codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int], columns: Columns, rows: int
-) -> Ints:
-    """How many rows have each combination of values of some columns."""
-    cell: Ints = np.zeros(rows, np.int64)
-    for i in columns:
-        cell = cell * sizes[i] + codes[i]
-    return np.bincount(cell, minlength=math.prod(sizes[i] for i in columns)).astype(np.int64)
 
 
 def write_figures(folder: Path, figures: Sequence[Ints]) -> File:
@@ -424,7 +412,8 @@ def manifest_of(
     prepared: MarginalInput, options: MarginalOptions, model: Model, seed: int
 ) -> MarginalManifest:
     """What the release says about itself, but for the files that are still to be written."""
-    schema, plan = prepared.schema, prepared.plan
+    schema, chosen = prepared.schema, prepared.chosen
+    plan = chosen.plan
     names = schema.names
     kind: GuaranteeKind = "dp" if options.pure else "zcdp" if options.rho else "approximate-dp"
     at = options.delta or (AT if options.rho else DELTA)
@@ -435,10 +424,11 @@ def manifest_of(
             noise=plan.noise,
             unit=plan.unit,
             order=max(len(m.columns) for m in plan.measurements),
-            tables=prepared.tables,
+            tables=chosen.how,
             rows_scale=plan.rows_scale,
-            rows_figure=prepared.rows_figure,
+            rows_figure=chosen.rows_figure,
             selection_rho=plan.selection_rho,
+            selection_epsilon=plan.selection_epsilon,
             measurements=[
                 MeasuredTable(columns=[names[i] for i in m.columns], scale=m.scale)
                 for m in plan.measurements
@@ -449,15 +439,12 @@ def manifest_of(
             products=len(model.mixture.weights),
             rows=model.mixture.rows,
             seed=seed,
-            law={
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in asdict(model.law).items()
-            },
+            law=LawNumbers(**asdict(model.law)),
         ),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=marginals_disclosed(schema, options.nulls, plan.unit),
-        public_rows=prepared.used if plan.unit == "exchange" else None,
+        public_rows=prepared.coded.rows if plan.unit == "exchange" else None,
         rows=sum(plan.cells(m) for m in plan.measurements),
         domain_size=str(schema.size),
         attributes=schema.to_dict()["attributes"],

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from voile.kinds.beliefs import BeliefBounds
     from voile.kinds.evaluation import LossEvidence, Truth
     from voile.kinds.marginals.answering import MarginalSource
+    from voile.kinds.marginals.errors import ErrorLaw
     from voile.kinds.marginals.expected import ExpectedNoise
     from voile.kinds.marginals.modelling import Model
     from voile.kinds.marginals.residuals import NoisyMarginals
@@ -272,7 +273,6 @@ def model_cells(manifest: MarginalManifest) -> int:
 
 def read_model(folder: Path, manifest: MarginalManifest) -> Model:
     """The model as it was published."""
-    from voile.kinds.marginals.errors import ErrorLaw  # noqa: PLC0415
     from voile.kinds.marginals.mixture import Mixture  # noqa: PLC0415
     from voile.kinds.marginals.modelling import Model  # noqa: PLC0415
 
@@ -286,8 +286,7 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
         share[starts[i + 1] : starts[i + 2]].reshape(number, size) for i, size in enumerate(sizes)
     )
     mixture = Mixture(manifest.model.rows, weights, parts)
-    law = {n: tuple(v) if isinstance(v, list) else v for n, v in manifest.model.law.items()}
-    return Model(mixture, ErrorLaw(**law))  # type: ignore[arg-type]  (checked just now)
+    return Model(mixture, law_of(manifest))
 
 
 # ----------------------------------------------------------------------
@@ -344,11 +343,36 @@ def check_model(release: MarginalRelease) -> None:
     for name, column in zip((PRODUCT, COLUMN, VALUE), wanted, strict=True):
         if not np.array_equal(numpy_array(table.column(name)), column):
             raise ReleaseError(f"{MODEL_FILE} does not list its shares in order")
-    mixture = release.model.mixture
+    mixture = release.model.mixture  # with the law of its errors
     for shares in (mixture.weights[None, :], *mixture.parts):
         sound = np.isfinite(shares).all() and (shares >= 0).all()
         if not sound or not np.allclose(shares.sum(axis=1), 1, rtol=0, atol=CLOSE):
             raise ReleaseError(f"{MODEL_FILE} has shares that do not add up to 1")
+
+
+def law_of(manifest: MarginalManifest) -> ErrorLaw:
+    """The law of the model's errors, as it was published."""
+    from voile.kinds.marginals.errors import NUMBER, TURNS, ErrorLaw  # noqa: PLC0415
+
+    law = manifest.model.law
+    if (
+        len(law.error) != NUMBER
+        or len(law.unmeasured) != NUMBER
+        or len(law.shared) != 2 * len(TURNS)
+    ):
+        raise ReleaseError("manifest.json: the law of the model's errors is not whole")
+    return ErrorLaw(
+        rows=law.rows,
+        rows_variance=law.rows_variance,
+        unit=law.unit,
+        scale=law.scale,
+        error=tuple(law.error),
+        shared=tuple(law.shared),
+        unmeasured=tuple(law.unmeasured),
+        order=law.order,
+        caution=law.caution,
+        far=law.far,
+    )
 
 
 def listed_places(products: int, sizes: Sequence[int]) -> tuple[Ints, Ints, Ints]:

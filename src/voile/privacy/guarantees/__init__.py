@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.options import choices
@@ -26,6 +27,8 @@ from voile.privacy.guarantee import (
 from voile.units import chance
 
 Unit = Literal["add-remove", "swap"]
+ExchangeUnit = Literal["swap", "add-remove"]
+"""The same, of promises that are for exchanging a record unless they say otherwise."""
 About = Literal["record", "presence"]
 Noise = Literal["binomial", "gaussian", "geometric"]
 Measure = Literal["frequency", "distinct", "entropy"]
@@ -229,32 +232,44 @@ class DeltaT(Guarantee):
     """(δ, T)-privacy (SuLQ): log-odds rise by more than δ with probability at most η.
 
     For any property of one row, one who knows all other rows, and at most T queries. The log-odds
-    of a property fall as those of its opposite rise, so that both are bounded, each by η.
+    of a property fall as those of its opposite rise, so that both are bounded, each by η. `about`
+    presence: the same of a record's being in the table, and of its not being there.
     """
 
     kind = "delta-T"
     claims = ("delta", "eta")
+    unstated: ClassVar[Mapping[str, Value]] = {"about": "record"}
 
     delta: LogRatio
     T: Annotated[int | None, NumberRange(1, with_low=True, whole=True, word="any")] = None
     eta: Annotated[float, NumberRange(0, 1, with_low=True)] = 0.0
+    about: About = "record"
+
+    @property
+    def adversary(self) -> Adversary:
+        """Independent for presence, exclusive for a person's own record."""
+        return "independent" if self.about == "presence" else "exclusive"
 
     def explain(self) -> str:
         """By how much odds may rise over all answers, and with what probability more."""
         queries = "any number of questions" if self.T is None else f"at most {self.T} questions"
+        what = (
+            "any property of one person's record have"
+            if self.about == "record"
+            else "a certain record's being in the table, or its not being there, have"
+        )
         text = (
-            f"After {queries}, nobody's odds of any property of one person's record have "
+            f"After {queries}, nobody's odds of {what} "
             f"{'risen' if self.eta else 'changed'} by more than a factor of e^{self.delta:.4g}"
         )
         rarely = f", except with probability at most {self.eta:.3g}" if self.eta else ""
-        return (
-            f"{text}{rarely}. {ALL_OTHERS} It does not hide the number of rows, and not "
-            f"{CORRELATED}."
-        )
+        rows = "hide the number of rows, and not " if self.about == "record" else "hold for "
+        return f"{text}{rarely}. {ALL_OTHERS} It does not {rows}{CORRELATED}."
 
 
 # ---------------------------------------------------------------------- noisy answers
-# All are about exchanging one person's rows for others; the number of rows is public.
+# About exchanging one person's rows for others, where the number of rows is public, unless they
+# name another unit.
 
 
 @dataclass(frozen=True)
@@ -282,40 +297,98 @@ class NoisyAnswers(Guarantee):
         )
 
 
+class UnitGuarantee(Guarantee):
+    """A promise between tables that differ by a record, for exchanging one unless it says more."""
+
+    unstated: ClassVar[Mapping[str, Value]] = {"unit": "swap"}
+
+    @property
+    @abstractmethod
+    def unit(self) -> ExchangeUnit:
+        """By what tables differ that are compared."""
+
+    @property
+    def adversary(self) -> Adversary:
+        """Exclusive for exchanging a record, independent for adding or removing one."""
+        return "independent" if self.unit == "add-remove" else "exclusive"
+
+    @property
+    def neighbours(self) -> str:
+        """What tables are compared, as the beginning of a sentence."""
+        if self.unit == "add-remove":
+            return "With any one record or without it"
+        return "If one record of the table were another one"
+
+    @property
+    def covers(self) -> str:
+        """For whom it holds, and what is not covered."""
+        if self.unit == "add-remove":
+            return f"{ALL_OTHERS} It does not hold for {CORRELATED}."
+        return f"{ALL_OTHERS} {ROWS_SHOWN}"
+
+
 @dataclass(frozen=True)
-class Zcdp(Guarantee):
-    """ρ-zero-concentrated differential privacy (Bun, Steinke, 2016), for exchanging a record."""
+class Zcdp(UnitGuarantee):
+    """ρ-zero-concentrated differential privacy (Bun, Steinke, 2016)."""
 
     kind = "zcdp"
     claims = ("rho",)
 
     rho: LogRatio
+    unit: ExchangeUnit = "swap"
 
     def explain(self) -> str:
         """By how much the log-likelihood changes on average."""
         return (
-            "If one record were another one, the log-likelihood of what is published would change "
+            f"{self.neighbours}, the log-likelihood of what is published would change "
             f"about as that of a normal law: by {self.rho:.4g} on average, rarely by much more. "
-            f"{ALL_OTHERS} {ROWS_SHOWN}"
+            f"{self.covers}"
         )
 
 
 @dataclass(frozen=True)
-class ApproximateDp(Guarantee):
-    """(ε, δ)-differential privacy, for exchanging a record."""
+class ApproximateDp(UnitGuarantee):
+    """(ε, δ)-differential privacy (Dwork, Kenthapadi, McSherry, Mironov, Naor, 2006)."""
 
     kind = "approximate-dp"
     claims = ("epsilon",)
 
     epsilon: LogRatio
     delta: Annotated[float, NumberRange(0, 1, with_low=True)]
+    unit: ExchangeUnit = "swap"
 
     def explain(self) -> str:
         """By which factor and rest the probability of an event may change."""
         return (
-            "If one record of the table were another one, every event would be as likely as it "
+            f"{self.neighbours}, every event would be as likely as it "
             f"is, up to a factor of e^{self.epsilon:.4g} and a rest of {self.delta:.3g}. "
-            f"{ALL_OTHERS} {ROWS_SHOWN}"
+            f"{self.covers}"
+        )
+
+
+LARGEST_MU = 100.0
+
+
+@dataclass(frozen=True)
+class Gdp(UnitGuarantee):
+    """μ-Gaussian differential privacy (Dong, Roth, Su, 2022).
+
+    Telling two neighbouring tables apart by what is published is at least as hard as telling
+    N(0, 1) from N(μ, 1). Normal noise keeps it with equality.
+    """
+
+    kind = "gdp"
+    claims = ("mu",)
+
+    mu: Annotated[float, NumberRange(0, LARGEST_MU, with_low=True, with_high=True)]
+    unit: ExchangeUnit = "swap"
+
+    def explain(self) -> str:
+        """How hard it is to tell neighbouring tables apart."""
+        return (
+            f"{self.neighbours}, that would be at least as hard to tell from what is published as "
+            f"whether a normal variable has been moved by {self.mu:.4g} of its standard "
+            f"deviations. {self.covers}"
         )
 
 
@@ -431,7 +504,7 @@ KINDS: Mapping[str, type[Guarantee]] = {
     one.kind: one
     for one in (
         DGamma, Relative, Dp, Indistinguishable, Breach, SBreach, Amplification, DeltaT,
-        NoisyAnswers, Zcdp, ApproximateDp, Anonymity, Diversity, Closeness, SemanticPrivacy,
+        NoisyAnswers, Zcdp, ApproximateDp, Gdp, Anonymity, Diversity, Closeness, SemanticPrivacy,
     )
 }  # fmt: skip
 """Every kind of promise by the name that `parse_guarantee` reads, such as `dp` or `d-gamma`."""
@@ -451,7 +524,8 @@ class Target:
         """What it may be, with the words that it leaves open, the default first."""
         option = self.kind.option
         if option is None or option not in self.fixed:
-            return list(self.kind.labels)
+            found = list(self.kind.labels)
+            return found[:1] if option in self.kind.unstated else found
         return [f"{self.kind.kind}[{self.fixed[option]}]"]
 
     @property

@@ -33,11 +33,14 @@ def labels(*names: str) -> frozenset[str]:
     return frozenset(label for some in kinds for label in some)
 
 
-PRESENCE = labels("d-gamma", "relative", "dp[add-remove]", "breach[presence]")
+PRESENCE = labels(
+    "d-gamma", "relative", "dp[add-remove]", "breach[presence]", "delta-T[presence]",
+    "zcdp[add-remove]", "approximate-dp[add-remove]", "gdp[add-remove]",
+)  # fmt: skip
 NOISY = labels("noisy-answers")
 RECORD = NOISY | labels(
-    "dp[swap]", "indistinguishable", "breach[record]", "amplification", "delta-T", "zcdp",
-    "approximate-dp",
+    "dp[swap]", "indistinguishable", "breach[record]", "amplification", "delta-T[record]",
+    "zcdp[swap]", "approximate-dp[swap]", "gdp[swap]",
 )  # fmt: skip
 BELIEFS = PRESENCE | RECORD | labels("s-breach")
 CLASSES = labels("k", "l", "t", "semantic")
@@ -309,7 +312,7 @@ class ConversionSearch:
             fits = [c.guarantee.at_least(self.target.choices) for c in (new, old)]
             if fits[0] != fits[1]:
                 return fits[0]
-        has, had = new.guarantee.to_dict(), old.guarantee.to_dict()
+        has, had = new.guarantee.values, old.guarantee.values
         if any(has[name] != had[name] for name in has if name not in kind.claims):
             return False
         sign = 1 if kind.larger_is_stronger else -1
@@ -352,14 +355,16 @@ def convert(source: Guarantee, target: Target) -> Conversion:
 
 def _chosen(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee's parameters that are not claims of strength."""
-    data = guarantee.to_dict()
-    return {name: data[name] for name in guarantee.parameters if name not in guarantee.claims}
+    return {name: v for name, v in guarantee.values.items() if name not in guarantee.claims}
 
 
 def _why_not(search: ConversionSearch, source: Guarantee, target: Target) -> VoileError:
     refused = next(filter(None, (refusal(source.label, name) for name in target.labels)), None)
     lacking = _lacking(search, target)
     empty = next((search.empty[name] for name in target.labels if name in search.empty), None)
+    open_ = [name for name in target.labels if refusal(source.label, name) is None]
+    if not (empty or lacking):
+        empty = _dead_end(search, open_)
     text = f"{target} follows from {spelled(source)}"
     if empty:
         return PromiseError(f"no {text}: {empty.reason}", hint=empty.hint)
@@ -378,6 +383,20 @@ def _why_not(search: ConversionSearch, source: Guarantee, target: Target) -> Voi
         f"no theorem leads from {spelled(source)} to {target}",
         hint=f'see all that follows: voile convert "{example(type(source))}"',
     )
+
+
+def _dead_end(search: ConversionSearch, targets: Sequence[str]) -> NothingFollows | None:
+    """Why the way ended that would have led to one of the targets."""
+    for name, nothing in search.empty.items():
+        reached, waiting = {name}, [name]
+        while waiting:
+            here = waiting.pop()
+            found = {t.target for t in THEOREMS if t.source == here} - reached
+            reached |= found
+            waiting += found
+        if name not in search.found and reached & set(targets):
+            return nothing
+    return None
 
 
 def _lacking(search: ConversionSearch, target: Target) -> list[str]:

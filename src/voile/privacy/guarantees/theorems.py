@@ -30,6 +30,7 @@ from voile.privacy.guarantees import (
     Indistinguishable,
     Relative,
     SBreach,
+    Unit,
 )
 
 # ---------------------------------------------------------------------- what a theorem is
@@ -300,8 +301,7 @@ def breach_within(ratio: Fraction, rho1: float, about: About) -> Breach:
 
 def dp_to_breach(source: Dp, wanted: Wanted) -> Breach:
     """ρ₂ that odds reach when e^ε multiplies them."""
-    about: About = "presence" if source.unit == "add-remove" else "record"
-    return breach_within(exp_up(source.epsilon), wanted["rho1"], about)
+    return breach_within(exp_up(source.epsilon), wanted["rho1"], ABOUT[source.unit])
 
 
 def breach_to_dp(source: Breach, _: Wanted) -> Dp:
@@ -359,12 +359,16 @@ def breach_to_s_breach(source: Breach, wanted: Wanted) -> SBreach:
     return SBreach(wanted["s"], rho1, found.rho2)
 
 
-def swap_to_delta_t(source: Dp, wanted: Wanted) -> DeltaT:
+ABOUT: Mapping[Unit, About] = {"swap": "record", "add-remove": "presence"}
+"""What beliefs are about that a promise for a unit limits."""
+
+
+def dp_to_delta_t(source: Dp, wanted: Wanted) -> DeltaT:
     """δ = ε and η = 0: log-odds never change by more."""
-    return DeltaT(source.epsilon, chosen(wanted, "T", None), 0.0)
+    return DeltaT(source.epsilon, chosen(wanted, "T", None), 0.0, ABOUT[source.unit])
 
 
-def delta_t_to_swap(source: DeltaT, _: Wanted) -> Dp:
+def delta_t_to_dp(source: DeltaT, _: Wanted) -> Dp:
     """ε = δ where η = 0; no ε for any other η."""
     if source.eta > 0:
         raise NothingFollows(
@@ -372,7 +376,7 @@ def delta_t_to_swap(source: DeltaT, _: Wanted) -> Dp:
             "itself: no ε bounds that",
             "only delta-T with eta=0 is differential privacy",
         )
-    return Dp(source.delta, "swap")
+    return Dp(source.delta, "add-remove" if source.about == "presence" else "swap")
 
 
 # ---------------------------------------------------------------------- theorems
@@ -512,13 +516,21 @@ BELIEF_THEOREMS = (
         "the same ρ₁ and ρ₂, for any s", breach_to_s_breach, tight=False, needs=("s",),
         condition=BY_ITSELF,
     ),
-    Theorem(
-        "dp[swap]", "delta-T", "Mathematics §16: log-odds change by the logarithm of the ratio",
-        "δ = ε, η = 0, for every T", swap_to_delta_t, equivalent=True,
-    ),
-    Theorem(
-        "delta-T", "dp[swap]", "Mathematics §16: log-odds change by the logarithm of the ratio",
-        "ε = δ", delta_t_to_swap, equivalent=True,
-        condition="η = 0, and all that is published answers at most T queries",
+    *(
+        theorem
+        for unit, about in ABOUT.items()
+        for theorem in (
+            Theorem(
+                f"dp[{unit}]", f"delta-T[{about}]",
+                "Mathematics §16: log-odds change by the logarithm of the ratio",
+                "δ = ε, η = 0, for every T", dp_to_delta_t, equivalent=True,
+            ),
+            Theorem(
+                f"delta-T[{about}]", f"dp[{unit}]",
+                "Mathematics §16: log-odds change by the logarithm of the ratio",
+                "ε = δ", delta_t_to_dp, equivalent=True,
+                condition="η = 0, and all that is published answers at most T queries",
+            ),
+        )
     ),
 )  # fmt: skip

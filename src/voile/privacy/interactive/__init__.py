@@ -1,4 +1,4 @@
-"""What noisy answers reveal: confidence, the noise that (δ,T)-privacy needs, and its accounts."""
+"""What noisy answers reveal: confidence, the noise that a promise needs, and its accounts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voile.privacy.interactive.promise import account, needed
+    from voile.privacy.interactive.promise import account, needed, needed_for_epsilon
 
-__all__ = ["account", "needed"]
+__all__ = ["account", "needed", "needed_for_epsilon"]
 
 
 def __getattr__(name: str) -> Any:

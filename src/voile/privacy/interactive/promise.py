@@ -1,8 +1,9 @@
-"""The noise that keeps (δ,T)-privacy, and what it amounts to in other words.
+"""The noise that keeps (δ,T)-privacy or (ε,δ)-DP, and what it amounts to in other words.
 
 (δ,T)-privacy: after at most T answers, conf of any property of one row is above its start by more
-than δ with probability at most η. The normal law gives V; it is raised to what the law that is
-drawn needs, whatever totals are queried. Proofs: docs/mathematics, section 33.
+than δ with probability at most η. (ε,δ)-DP: every event is as likely if one person's rows were
+others, up to a factor of e^ε and a rest of δ. The normal law gives V; it is raised to what the law
+that is drawn needs, whatever totals are queried. Proofs: docs/mathematics, section 33.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from voile.errors import PromiseError, UsageError
-from voile.privacy.interactive.confidence import variance_needed, walk
+from voile.privacy import gaussian
+from voile.privacy.interactive.confidence import LEAST_ETA, variance_needed, walk
 from voile.privacy.interactive.laws import (
     Change,
     Kind,
@@ -27,6 +29,8 @@ from voile.records import Record
 
 CLOSE = 1e-4
 """V is found to this relative error, on the side of more noise."""
+MOST_EPSILON = 100.0
+"""Beyond, nothing is promised that could be felt."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,37 @@ class NoiseNeed:
     def to_dict(self) -> dict[str, Any]:
         """Its numbers with V/T and whether V was raised, ready for JSON."""
         return asdict(self) | {"per_query": self.per_query, "raised": self.raised}
+
+
+@dataclass(frozen=True)
+class EpsilonNeed(Record):
+    """The noise that keeps (ε, δ)-differential privacy over all answers, and how well."""
+
+    json_keys = (
+        "kind", "epsilon", "delta", "queries", "variance", "formula", "spent", "per_query",
+        "raised",
+    )  # fmt: skip
+
+    kind: Kind
+    epsilon: float
+    delta: float
+    queries: int
+    variance: float
+    """V, of a total that one person changes by 1."""
+    formula: float
+    """V by the normal law; geometric noise may need more or less than that."""
+    spent: float
+    """δ at ε of the law that is drawn: the most of all totals that can be queried."""
+
+    @property
+    def per_query(self) -> float:
+        """V/T."""
+        return self.variance / self.queries
+
+    @property
+    def raised(self) -> bool:
+        """Whether the law that is drawn needs more than the normal law says."""
+        return self.variance > self.formula
 
 
 @dataclass(frozen=True)
@@ -158,6 +193,93 @@ def _raised(kind: Kind, formula: float, delta: float, target: float, queries: in
             hint="choose a larger δ or η",
         )
     return found
+
+
+# ---------------------------------------------------------------------- (ε, δ)-DP
+
+
+def spent_at(kind: Kind, variance: float, queries: int, epsilon: float) -> float:
+    """δ at ε after so many answers, whatever totals are queried: exactly, or a little more."""
+    return max(law.excess(epsilon) for law in sums(kind, variance, queries, epsilon))
+
+
+@lru_cache(maxsize=64)
+def needed_for_epsilon(kind: str, epsilon: float, delta: float, queries: int) -> EpsilonNeed:
+    """The least noise with which so many answers are (ε, δ)-differentially private together.
+
+    By the exact law of what is drawn; fewer answers, and any choice of questions, reveal less.
+    """
+    noise = checked_kind(kind)
+    check_epsilon(epsilon, delta, queries)
+    formula = queries / gaussian.mu_for(epsilon, delta) ** 2
+    most = delta * (1 - 1e-9)  # sums in floats lose less
+
+    def on_grid(variance: float) -> bool:
+        return NormalGrid(queries, variance).excess(epsilon) <= most
+
+    def drawn(variance: float) -> bool:
+        return spent_at(noise, variance, queries, epsilon) <= most
+
+    least: float | None
+    if noise == "geometric":
+        least = _least_below(_geometric_variance(epsilon / queries), drawn)
+    else:
+        least = _least_above(_least_above(formula, on_grid, CLOSE / 1000), drawn, CLOSE)
+    if least is None:
+        raise PromiseError(
+            f"no {kind} noise keeps ε = {epsilon:g} at δ = {delta:g}", hint="choose a larger ε or δ"
+        )
+    spent = spent_at(noise, least, queries, epsilon)
+    return EpsilonNeed(noise, epsilon, delta, queries, least, formula, spent)
+
+
+def check_epsilon(epsilon: float, delta: float, queries: int) -> None:
+    """Refuse what is no (ε, δ) over T answers."""
+    if not 0 < epsilon <= MOST_EPSILON:
+        raise UsageError(
+            f"ε = {epsilon} is not above 0 and at most {MOST_EPSILON:g}",
+            hint="1 lets every event be up to 2.72 times as likely",
+        )
+    if not LEAST_ETA <= delta < 0.5:
+        raise UsageError(
+            f"δ = {delta} of (ε, δ) is not between {LEAST_ETA:g} and .5",
+            hint="it should be far below one over the number of people; 1e-9 is usual",
+        )
+    if queries < 1:
+        raise UsageError(f"T = {queries} questions is less than 1", hint="give at least 1")
+
+
+def _least_below(most: float, enough: Callable[[float], bool]) -> float:
+    """The least V that is enough, below one that surely is."""
+    least = most / 2
+    while enough(least):
+        most, least = least, least / 2
+    while most - least > CLOSE * most:
+        between = (least + most) / 2
+        least, most = (least, between) if enough(between) else (between, most)
+    return most
+
+
+def rise_within(kind: str, variance: float, queries: int, eta: float) -> float:
+    """δ of (δ,T)-privacy at η that noise of this variance keeps, and next to the least one."""
+    noise = checked_kind(kind)
+    near = gaussian.rise_of(walk(queries, variance)[1], eta)
+    worst = WorstCase(tuple(sums(noise, variance, queries, near)))
+    if worst.atom > eta:
+        raise PromiseError(
+            f"an answer that only one hypothesis can give has probability {worst.atom:.3g}, more "
+            f"than η = {eta:g}",
+            hint="choose a larger η, or gaussian noise",
+        )
+    low, high = 0.0, max(near, 1e-6)
+    while worst.above(high) > eta:
+        low, high = high, 2 * high
+    while high - low > CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if worst.above(middle) <= eta else (middle, high)
+    while not kept(noise, variance, queries, high, eta):  # digits are best near δ itself
+        high *= 1 + CLOSE
+    return high
 
 
 def _least_above(
@@ -244,16 +366,4 @@ def _epsilon(worst: WorstCase, at: float) -> tuple[float, float]:
 
 def epsilon_of_normal(mu: float, delta: float) -> float:
     """The least ε between N(0, 1) and N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
-    from scipy.special import log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
-
-    def spent(epsilon: float) -> float:
-        far = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
-        return float(ndtr(mu / 2 - epsilon / mu)) - far
-
-    low, high = 0.0, 1.0
-    while spent(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if spent(middle) > delta else (low, middle)
-    return high
+    return gaussian.epsilon_of(mu, delta)

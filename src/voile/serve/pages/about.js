@@ -28,6 +28,9 @@ export function promise(about) {
   return [
     el("p", {}, `The table is about ${number(about.people)} people. There will be at most ${number(about.queries)} answers about `
       + "it, ever, from all analysts together, each with noise; what is public anyway is free."),
+    isNumber(about.epsilon) ? el("p", {}, "All answers together are (ε, δ)-differentially private with "
+      + `ε = ${sure(about.epsilon)} and δ = ${sure(about.epsilon_delta)}, at any time: if one person’s rows were others, `
+      + `every event would be as likely as it is, up to a factor of ${sure(Math.exp(about.epsilon))} and a rest of δ.`) : null,
     el("p", {}, `${several}Even for someone who knows every other person’s rows and sees all answers, the odds of anything `
       + `they suspect about one person rise by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
       + `at most η = ${sure(about.eta)}${about.anytime ? ", at any time." : " after all answers, and at most 2η at any time before."}`),
