@@ -256,6 +256,21 @@ class Report:
     failures: list[str] = field(default_factory=list)
 
 
+def marginals(folder: Path) -> Path:
+    """A small release of noisy marginals, a kind that earlier versions did not have."""
+    import pyarrow as pa  # noqa: PLC0415  (where things are remembered is set before)
+
+    import voile  # noqa: PLC0415
+
+    table = pa.table(
+        {"a": [i % 5 for i in range(300)], "b": [("x", "y")[i % 3 == 0] for i in range(300)]}
+    )
+    made = voile.publish(
+        table, method="marginals", simulate_seed=1, name="t", to=folder / "m.voile"
+    )
+    return made.path.resolve()
+
+
 class ReleaseFuzzer:
     """Gives tampered releases to opening and verifying, and notes what must not happen."""
 
@@ -264,7 +279,7 @@ class ReleaseFuzzer:
         from voile.terminal import complain  # noqa: PLC0415
 
         self.work = folder.resolve() / "work"
-        self.releases = sorted(FIXTURES.glob("*.voile"))
+        self.releases = [*sorted(FIXTURES.glob("*.voile")), marginals(folder.resolve())]
         self.voile, self.complain = voile, complain
         libraries = (sys.prefix, sys.base_prefix, str(ROOT / "src"), "/proc/", "/dev/", "/sys/",
                      "/usr/share/zoneinfo")  # fmt: skip

@@ -9,7 +9,15 @@ from itertools import product
 import pytest
 
 from voile.privacy import gaussian
-from voile.privacy.gaussian import delta_of, epsilon_of, mu_for, rise_chance, rise_of
+from voile.privacy.gaussian import (
+    any_rise_chance,
+    any_rise_of,
+    delta_of,
+    epsilon_of,
+    mu_for,
+    rise_chance,
+    rise_of,
+)
 
 DIGITS = 400
 MUS = (1e-9, 1e-3, 0.05, 0.3, 0.4999, 0.5, 0.7, 1.0, 1.86, 5.0, 12.0)
@@ -124,6 +132,20 @@ def test_log_odds_rise_by_no_more_than_stated(mu: float, eta: float) -> None:
         context.prec = DIGITS
         exact = exact_tail(Decimal(rise) / Decimal(mu) - Decimal(mu) / 2)
     assert float(exact) == pytest.approx(eta, rel=1e-9)
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.3, 0.5, 4.0])
+@pytest.mark.parametrize("place", [-7.0, -1.0, 0.0, 2.9, 3.1, 7.0, 11.0])
+def test_the_bound_for_any_property_is_the_formula(mu: float, place: float) -> None:
+    """Φ(−a) = e^rise·Φ(−a − μ), from a to the rise in decimals, and back; never too small."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        eta = exact_tail(Decimal(place))
+        rise = float((eta / exact_tail(Decimal(place) + Decimal(mu))).ln())
+        found = Decimal(any_rise_chance(mu, rise))
+        assert eta * (1 - Decimal("1e-14")) <= found <= eta * (1 + Decimal("1e-7"))
+    if 1e-30 < float(eta) < 0.999:
+        assert any_rise_of(mu, float(eta)) == pytest.approx(rise, rel=1e-6)
 
 
 def test_losses_add_up_as_lengths_do() -> None:

@@ -175,11 +175,12 @@ def test_every_conversion_holds_on_every_mechanism(unit: Unit) -> None:
 def test_normal_noise_meets_its_conversions_with_equality(mu: float) -> None:
     """And so anything a hundredth stronger is false of it: the checks can fail."""
     mechanism = normal(mu)
-    for unit, factor in (("add-remove", 1), ("swap", 2)):
+    for unit in UNITS:
+        factor = 2 if unit == "swap" else 1
         source = Gdp(mu, "add-remove")
         rho = derived(source, Zcdp, unit=unit).rho
         assert rho == pytest.approx((factor * mu) ** 2 / 2)
-        orders = mechanism.concentration(unit)  # type: ignore[arg-type]
+        orders = mechanism.concentration(unit)
         assert 0.99 * rho < orders <= rho * ROUNDING
         for delta in (1e-6, 1e-3, 0.2):
             claim = derived(source, ApproximateDp, delta=delta, unit=unit)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,21 @@ def test_who_enters_sees_the_promise_the_columns_and_the_budget(place: Place, se
     left = place.api("iris").budget()["remaining"]
     expect(page.locator("#left")).to_have_text(str(left))
     expect(page.get_by_role("meter").first).to_have_attribute("aria-valuenow", str(left))
+    expect(page.locator("#promise")).not_to_contain_text("differentially private")
+
+
+@needs_browser
+def test_a_server_that_promises_epsilon_says_so_on_its_page(tmp_path: Path, seen: Seen) -> None:
+    folder = tmp_path / "server"
+    begin(folder, pa.table({"ill": [True, False] * 50}), queries=9, epsilon=0.5,
+          epsilon_delta=1e-5, noise="gaussian")  # fmt: skip
+    ledger = ledger_of(folder)
+    token = ledger.issue("iris")[0]
+    ledger.close()
+    with running(folder) as server:
+        page = seen.enter(Place(server.data["url"], {"iris": token}), "iris")
+        expect(page.locator("#promise")).to_contain_text("ε = 0.5 and δ = 10⁻⁵")
+        expect(page.locator("#promise")).to_contain_text("a factor of 1.649 and a rest of δ")
 
 
 @needs_browser

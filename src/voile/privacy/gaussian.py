@@ -40,6 +40,8 @@ FAR = 3.0
 """From here on continued fractions give Mills' ratio."""
 TERMS = 120
 """Terms of the continued fraction, which settle all digits from `FAR` on."""
+NEAR_ONE = 5.0
+"""Below minus this, Φ(−x) is so near to 1 that what it lacks is computed."""
 NARROW = 0.5
 """Below this μ the difference of Mills' ratios is integrated."""
 NODES = (
@@ -149,7 +151,7 @@ def any_rise_chance(mu: float, rise: float) -> float:
         return 1.0
 
     def below(place: float) -> bool:
-        return _log_tail(place) - _log_tail(place + mu) < rise
+        return _log_quotient(place, mu) * (1 + SAFETY) < rise
 
     low = -1.0
     while not below(low):
@@ -203,9 +205,17 @@ def tail(x: float) -> float:
 ROOT = math.sqrt(2 * math.pi)
 
 
+def _log_quotient(x: float, mu: float) -> float:
+    """ln Φ(−x)/Φ(−x − μ), which keeps its digits for small μ."""
+    if x < -NEAR_ONE:
+        return _log_tail(x) - _log_tail(x + mu)
+    grown = _mills_difference(x, mu) / _mills(x + mu)
+    return mu * (x + mu / 2) + math.log1p(grown)
+
+
 def _log_tail(x: float) -> float:
-    if x < FAR:
-        return math.log(tail(x))
+    if x < 0:
+        return math.log1p(-tail(-x))
     return math.log(_mills(x) / ROOT) - x * x / 2
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from voile.arrays import Floats
-from voile.kinds.marginals.independence import LEAST, with_independence
+from voile.kinds.marginals.independence import LEAST, LEAST_VARIANCE, with_independence
 from voile.kinds.marginals.residuals import (
     Columns,
     NoisyMarginals,
@@ -66,6 +66,7 @@ def test_what_was_measured_exactly_or_with_three_columns_stays() -> None:
     truth = np.outer(FIRST, SECOND) / 1000 + np.array([[1.0, -1.0], [0.0, 0.0], [-1.0, 1.0]])
     exact = noisy_of({**SINGLES, (0, 1): truth}, 0.0)
     assert np.array_equal(with_independence(exact).residuals[(0, 1)], exact.residuals[(0, 1)])
+    assert set(with_independence(exact).plan.variances.values()) == {LEAST_VARIANCE}
     rng = np.random.default_rng(1)
     residuals = {c: centred(rng.normal(size=[2] * len(c))) for c in closure([(0, 1, 2)]) if c}
     residuals[()] = np.array(50.0)

@@ -28,6 +28,7 @@ from voile.kinds.marginals.measuring import MeasurementPlan
 from voile.kinds.marginals.options import MarginalOptions
 from voile.kinds.marginals.publishing import measure_table
 from voile.kinds.marginals.release import MarginalRelease
+from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import Unit
 from voile.records import Record
 
@@ -209,7 +210,7 @@ def strongest(
     null_text: Sequence[str],
     options: Mapping[str, Any],
 ) -> NeededPromise:
-    """Standard errors of the tables fall like 1/√ρ, and with pure ε like 1/ε."""
+    """The noise that makes the standard errors of the tables so small."""
     known = [q.tables for q in questions if q.tables is not None]
     if questions and not known:
         raise UsageError(
@@ -218,8 +219,7 @@ def strongest(
             hint=f"give {spelled('order')} as many columns as they read, or ask for fewer",
         )
     now = max(known) if known else release.expected()[-1].noise
-    times = ABSOLUTE * now / max_error
-    plan = scaled(release.manifest.plan, times)
+    plan = enough(release.manifest.plan, (max_error / (ABSOLUTE * now)) ** 2)
     pure = plan.pure_epsilon
     epsilon = plan.epsilon_at(release.manifest.guarantee.delta) if pure is None else pure
     told = rounded_up(epsilon)
@@ -228,9 +228,23 @@ def strongest(
     return NeededPromise(max_error, told, plan.rho, command_of(source, null_text, changed))
 
 
+def enough(plan: MeasurementPlan, share: float) -> MeasurementPlan:
+    """The same tables, with variances that are at most this share of what they are."""
+
+    def ratio(found: MeasurementPlan) -> float:
+        pairs = zip(found.measurements, plan.measurements, strict=True)
+        return max(found.figure_variance(a) / plan.figure_variance(b) for a, b in pairs if b.scale)
+
+    low, high = 1e-6, min(1e6, LARGEST_SCALE / max(m.scale for m in plan.measurements))
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if ratio(scaled(plan, middle)) <= share else (low, middle)
+    return scaled(plan, low)
+
+
 def scaled(plan: MeasurementPlan, times: float) -> MeasurementPlan:
-    """The same tables with noise so many times smaller."""
-    found = tuple(replace(m, scale=m.scale / times) for m in plan.measurements)
+    """The same tables with noise so many times as wide."""
+    found = tuple(replace(m, scale=m.scale * times) for m in plan.measurements)
     return replace(plan, measurements=found)
 
 

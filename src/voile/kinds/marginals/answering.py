@@ -28,7 +28,14 @@ import numpy as np
 
 from voile.answering.arithmetic import Affine
 from voile.answering.axes import ClassAxis
-from voile.answering.columns import APPROXIMATE, EstimatedColumn, Flags, Formulas, terms_of
+from voile.answering.columns import (
+    APPROXIMATE,
+    EstimatedColumn,
+    Flags,
+    Formulas,
+    Intervals,
+    terms_of,
+)
 from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
 from voile.answering.quantiles import (
     CumulativeCounts,
@@ -52,7 +59,8 @@ from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.marginals.errors import ErrorLaw
-from voile.kinds.marginals.mixture import Mixture
+from voile.kinds.marginals.errors import interval as count_ends
+from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import Model
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.query.aggregate import Formula, Quantile
@@ -197,7 +205,7 @@ def product_of(arrays: Sequence[Floats], count: int) -> Floats:
     return found
 
 
-def model_counts(mixture: Mixture, cells: TableCells, read: ReadClasses) -> Floats:
+def model_counts(mixture: ProductMixture, cells: TableCells, read: ReadClasses) -> Floats:
     """What the model counts in every combination of classes."""
     shares = [
         mixture.class_shares(i, axis.class_of)
@@ -349,6 +357,27 @@ class MarginalEstimator(Formulas):
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
         """How far a sum of totals may be off, except with probability `miss`."""
         return deviation(self.totals, self.errors(self.spread_out(used, slope)), miss)
+
+    def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
+        """Whole numbers, skewed where the model expects few."""
+        if self.totals.law is None or not factor:
+            return None
+        place = self.terms.index(term)
+        counts, squares = self.estimates[:, place], self.errors(self._only(place))
+
+        def ends(confidence: float) -> tuple[Floats, Floats]:
+            low, high = count_ends(counts, squares, confidence)
+            if self.rows is not None:
+                high = np.minimum(high, float(self.rows))
+            both = factor * np.minimum(low, high) + constant, factor * high + constant
+            return (both[0], both[1]) if factor > 0 else (both[1], both[0])
+
+        return ends
+
+    @property
+    def law_covers(self) -> str:
+        """What intervals of counts cover."""
+        return self.covers
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
         """The groups in which no combination of classes counts."""

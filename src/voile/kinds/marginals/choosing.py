@@ -59,9 +59,9 @@ Counter = Callable[[Columns], Ints]
 
 SHARE = 0.01
 """Of the rows: a count that matters."""
-ENOUGH: Mapping[int, float] = {2: 0.7, 3: 0.3}
+ENOUGH: Mapping[int, float] = {2: 0.9, 3: 0.25}
 """The standard error at which an order is taken, in parts of a count that matters."""
-ENOUGH_WIDE: Mapping[int, float] = {2: 0.4, 3: 0.3}
+ENOUGH_WIDE: Mapping[int, float] = {2: 0.4, 3: 0.25}
 """The same where pairs may be chosen instead."""
 HIGHEST = 3
 """The largest order that is chosen without being asked for."""
@@ -73,8 +73,8 @@ SINGLES, SELECTION = 0.2, 0.1
 """Shares of the budget for single columns and for the choice, where pairs are chosen."""
 CLEAR = 0.6
 """The standard error that chosen pairs shall have, in parts of a count that matters."""
-MOST_FIGURES = 2**25
-"""Of all tables of an order that is chosen."""
+MOST_FIGURES, MOST_TABLES = 2**25, 20_000
+"""Of an order that is chosen."""
 RESERVED = 1e-6
 """The share that stands for the choice of choosing nothing: it makes the account zCDP's."""
 
@@ -231,6 +231,8 @@ class _Maker:
 
     def _fits(self, order: int) -> bool:
         """Whether all tables of the order can be measured and stored."""
+        if sum(math.comb(len(self.sizes), k) for k in range(order + 1)) > MOST_TABLES:
+            return False
         largest = sorted(self.sizes)[-order:]
         return math.prod(largest) <= LARGEST_TABLE and figures(self.sizes, order) <= MOST_FIGURES
 
@@ -241,10 +243,10 @@ class _Maker:
         return relative_error(self.all(order), order, rows) <= enough
 
     def _least_error(self, order: int, rows: float) -> float:
-        """What no plan of the order can be better than: saves planning very many tables.
+        """About a fourth of the error that a plan of the order has: saves planning many tables.
 
-        The tables of the order have m components of it, which share ρ; of the m·p_c/(2ρ) that
-        their variances are on average, a cell has at least a part p_c.
+        The m components of the order share ρ: their variances are about m·p_c/(2ρ), of which a cell
+        has a part p_c, and p_c is at least 2^−order.
         """
         if self.budget.noise != "gaussian":
             return 0.0

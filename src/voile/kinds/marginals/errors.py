@@ -19,13 +19,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.special import gammaincinv, ndtri
 
 from voile.arrays import Floats
-from voile.kinds.marginals.mixture import Mixture
+from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan, centred
 
 TURNS = (0.1, 0.5, 2.0, 10.0, 50.0, 500.0)
@@ -69,7 +68,7 @@ def thinned(noisy: NoisyMarginals, tilt: float, rng: np.random.Generator) -> Hal
 
 
 @dataclass(frozen=True, eq=False)
-class Selections:
+class ValueSelections:
     """Questions on one table: for each column, (questions, values) of what is selected."""
 
     columns: Columns
@@ -101,7 +100,7 @@ class Selections:
 
 def drawn_selections(
     sizes: Sequence[int], columns: Columns, number: int, rng: np.random.Generator
-) -> Selections:
+) -> ValueSelections:
     """Single values, ranges and sets of values, at random."""
     chosen = []
     for i in columns:
@@ -113,7 +112,7 @@ def drawn_selections(
         between = (place >= ends[:, :1]) & (place <= ends[:, 1:])
         some = (rng.random((number, n)) < rng.random((number, 1))) | single
         chosen.append(np.where(kind == 0, single, np.where(kind == 1, between, some)) * 1.0)
-    return Selections(columns, tuple(chosen))
+    return ValueSelections(columns, tuple(chosen))
 
 
 # ----------------------------------------------------------------------
@@ -175,9 +174,26 @@ class ErrorLaw:
         """(e, c) of questions within measured tables; `variances` are the unbiased estimates'."""
         x = sided(counts, self.rows)
         e = np.maximum(rising(x, variances, self.unit) @ np.array(self.error), whole(x))
+        e = e + self._unlearnt(x, variances)
         c = np.asarray(saturating(x, variances, self.unit) @ np.array(self.shared))
         total = of_total(counts, self.rows, self.rows_variance)
         return e + total, np.minimum(np.minimum(c, e) + total, variances)
+
+    @property
+    def _hidden(self) -> float:
+        """How much noise hides of the number of rows."""
+        return min(1.0, self.rows_variance / max(self.rows, LEAST) ** 2)
+
+    def _unlearnt(self, counts: Floats, variances: Floats) -> Floats:
+        """What is added so that the tables weigh more.
+
+        That is where a law was learnt from few cells, and where noise hides how many rows there
+        are: then a model's small counts say little.
+        """
+        few = self.caution / CAUTION - 1
+        deviations = np.sqrt(np.maximum(variances, LEAST))
+        share = few**2 / 9 * counts / (counts + deviations) + self._hidden
+        return np.asarray(share * variances)
 
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model for columns that were not measured together."""
@@ -185,7 +201,8 @@ class ErrorLaw:
         usual = np.full(x.shape, self.scale**2)
         more = self.caution * max(1, columns - self.order)
         own = np.maximum(more * (rising(x, usual, self.unit) @ np.array(self.unmeasured)), whole(x))
-        return own + of_total(counts, self.rows, self.rows_variance)
+        hidden = self._hidden * usual
+        return np.asarray(own + hidden + of_total(counts, self.rows, self.rows_variance))
 
     def weighed(self, unbiased: Floats, counts: Floats, variances: Floats) -> tuple[Floats, Floats]:
         """The best answer and its mean square error, from the tables' answer and the model's."""
@@ -203,11 +220,11 @@ class ErrorLaw:
 class Trial:
     """A mixture that was fitted to the measurements, and the same with more noise."""
 
-    mixture: Mixture
+    mixture: ProductMixture
     disturbed: NoisyMarginals
     """y + a·z."""
     tilt: float
-    other: Mixture
+    other: ProductMixture
     """As fitted to what is disturbed, from the same beginning."""
 
 
@@ -225,7 +242,7 @@ class Examined:
 
 def examined(
     noisy: NoisyMarginals,
-    mixture: Mixture,
+    mixture: ProductMixture,
     trials: Sequence[Trial],
     tables: Iterable[Columns],
     number: int,
@@ -267,7 +284,7 @@ def _questions(
 def left_out(
     halves: Halves,
     noisy: NoisyMarginals,
-    mixture: Mixture,
+    mixture: ProductMixture,
     without: Sequence[Columns],
     number: int,
     rng: np.random.Generator,
@@ -296,6 +313,8 @@ def learnt(
     seen: Examined, rows: float, unit: float, least: tuple[float, ...] = ()
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The coefficients of e, none of them below `least`, and of c."""
+    from scipy.optimize import nnls  # noqa: PLC0415  (slow to import)
+
     if not seen.counts.size:
         return (0.0,) * NUMBER, (0.0,) * (2 * len(TURNS))
     x = sided(seen.counts, rows)
@@ -314,9 +333,9 @@ def learnt(
     begun = np.array(least) if least else np.zeros(bends.shape[1])
     error = begun
     for _ in range(4):
-        weight = np.sqrt(count) / (noise + 2 * (bends @ error))
+        weight = np.sqrt(count) / np.maximum(noise + 2 * (bends @ error), LEAST)
         error = begun + nnls(bends * weight[:, None], (e - bends @ begun) * weight)[0]
-    weight = np.sqrt(count) / (noise + bends @ error)
+    weight = np.sqrt(count) / np.maximum(noise + bends @ error, LEAST)
     shared = nnls(shares * weight[:, None], c * weight)[0]
     return tuple(map(float, error)), tuple(map(float, shared))
 
@@ -337,8 +356,10 @@ def interval(estimates: Floats, errors: Floats, level: float = 0.95) -> tuple[Fl
 
     Noise is as likely up as down; small counts that a model expects are skewed, as a gamma law is.
     """
+    from scipy.special import gammaincinv  # noqa: PLC0415  (slow to import)
+
     spread = np.maximum(errors, LEAST)
-    reach = ndtri((1 + level) / 2) * np.sqrt(spread)
+    reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(spread)
     means = np.maximum(estimates, LEAST)
     skewed = gammaincinv(means**2 / spread, (1 + level) / 2) * spread / means
     low = np.floor(np.maximum(estimates - reach, 0))

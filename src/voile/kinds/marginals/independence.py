@@ -30,6 +30,8 @@ SUPPOSED = 0.02
 """How far, in parts of the rows, a pair that was not measured is from independent columns."""
 LEAST = 0.1
 """Of the noise's variance: no pair is supposed to be nearer to independent columns."""
+LEAST_VARIANCE = 1e-2
+"""Of a component: counts are whole, and a descent that weighs by 1/variance must not overflow."""
 
 
 def with_independence(noisy: NoisyMarginals) -> NoisyMarginals:
@@ -46,7 +48,8 @@ def with_independence(noisy: NoisyMarginals) -> NoisyMarginals:
             residuals[pair] = supposed
         elif shrinks:
             residuals[pair], variances[pair] = _drawn(noisy, pair, supposed)
-    return NoisyMarginals(ResidualPlan(plan.sizes, variances), residuals)
+    floored = {c: max(v, LEAST_VARIANCE) for c, v in variances.items()}
+    return NoisyMarginals(ResidualPlan(plan.sizes, floored), residuals)
 
 
 def _single(noisy: NoisyMarginals, column: int, rows: float) -> Floats:

@@ -9,8 +9,9 @@ neighbours,
 (Balle and Wang, ICML 2018). A record that is added moves the whole table of c by a squared norm of
 N_c²·p_c; one that takes another's place by what `exchanges` bounds, and the number of rows stays.
 
-Geometric noise (`--pure`): the counts of tables s get two-sided geometric noise of scale b_s:
-ε = Σ 1/b_s for a record that is added, twice that for one that takes another's place. White noise
+Geometric noise (`--pure`): the counts of tables s, which cover the wanted ones, get two-sided
+geometric noise of scale b_s: ε = Σ 1/b_s for a record that is added, twice that for an exchange.
+White noise
 on a table is white on each of its centred components, and these are uncorrelated. So several tables
 give component c the variance 1/Σ_{s⊇c} 1/(v_s·Π_{i∈s∖c} n_i), and estimates have the same form.
 
@@ -29,6 +30,7 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.errors import PromiseError, UsageError
+from voile.kinds.marginals.covering import MOST_COLUMNS, covering
 from voile.kinds.marginals.residuals import (
     Columns,
     NoisyMarginals,
@@ -300,10 +302,6 @@ def _check_measurement(plan: MeasurementPlan, measurement: Measurement) -> None:
         raise ValueError(f"the table of columns {c} would be shown without noise")
 
 
-MOST_COLUMNS = 5
-"""Of one table that is measured."""
-
-
 # ---------------------------------------------------------------------- figures and noise
 
 
@@ -459,6 +457,7 @@ def pure_plan(
 ) -> MeasurementPlan:
     """Tables of counts with geometric noise, within ε and with the best rates for the weights.
 
+    They are those of the weights, or larger ones that cover several of them (`covering`).
     `before` was measured in order to choose; its tables may be within those that follow.
     """
     _check_sizes(sizes)
@@ -471,8 +470,9 @@ def pure_plan(
     weights = weights or {(): 1.0}
     known = {m.columns for m in given.measurements}
     tables = [s for s in maximal(sizes, weights) if s not in known]
+    tables = covering(sizes, weights, tables)
     rates = _best_rates(sizes, weights, tables, left)
-    noisy = (Measurement(s, (1 + 1e-11) / r) for s, r in zip(tables, rates, strict=True))
+    noisy = (Measurement(s, (1 + 1e-11) / r) for s, r in rates.items())
     return replace(given, measurements=(*given.measurements, *noisy))
 
 
@@ -485,12 +485,13 @@ def maximal(sizes: Sequence[int], tables: Mapping[Columns, float]) -> list[Colum
 
 def _best_rates(
     sizes: Sequence[int], weights: Mapping[Columns, float], tables: Sequence[Columns], total: float
-) -> list[float]:
+) -> dict[Columns, float]:
     """Rates 1/b_s of this total that make Σ_s w_s·Σ_cells Var small.
 
     With k_s = 2·sinh²(r_s/2) the inverse of a table's variance, Σ_c v_c/Σ_{s⊇c} k_s/Π_{s∖c} n_i is
     brought to where r_s times its derivative is the same for all tables. Smaller tables beside the
-    maximal ones were tried, and got a rate of 0: k grows like the square of r.
+    maximal ones were tried, and got a rate of 0: k grows like the square of r. So do some of
+    those that others cover: these are left out.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
 
@@ -501,9 +502,10 @@ def _best_rates(
         (place[c], k, 1 / math.prod(sizes[i] for i in s if i not in c))
         for k, s in enumerate(tables)
         for c in subsets(s)
+        if c in place
     ]
     if not entries:
-        return []
+        return {}
     rows, columns, parts = zip(*entries, strict=True)
     spread = csr_array((parts, (rows, columns)), shape=(len(values), len(tables)))
     worth = np.array(list(values.values()))
@@ -513,7 +515,9 @@ def _best_rates(
         gain = (spread.T @ (worth / known**2)) * _precision_slope(rates)
         rates = rates * (gain / (gain @ rates)) ** 0.3
         rates *= total / rates.sum()
-    return [float(r) for r in rates]
+    kept = {s: float(r) for s, r in zip(tables, rates, strict=True) if r > LEAST_RATE * total}
+    whole = math.fsum(kept.values())
+    return {s: r * (total / whole) for s, r in kept.items()}
 
 
 def _precision(rates: Floats) -> Floats:
@@ -527,6 +531,8 @@ def _precision_slope(rates: Floats) -> Floats:
 
 RATE_STEPS = 60
 """Steps in which rates come within 1 % of where they end."""
+LEAST_RATE = 1e-6
+"""Of all rates together: a table that gets less is not measured."""
 
 
 def _left(budget: float, spent: float, name: str) -> float:

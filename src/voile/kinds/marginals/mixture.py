@@ -30,7 +30,7 @@ FIRST, SECOND, SMALL = 0.9, 0.9, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class ProductMixture:
     """Products of distributions, and how much each of them weighs."""
 
     rows: float
@@ -50,7 +50,7 @@ class Mixture:
     def component(self, columns: Columns) -> Floats:
         """The marginal, centred along every axis."""
         centred = tuple(part - 1 / part.shape[1] for part in self.parts)
-        return Mixture(self.rows, self.weights, centred).table(columns)
+        return ProductMixture(self.rows, self.weights, centred).table(columns)
 
     def totals(self, columns: Columns, shares: Sequence[Floats], weights: Floats) -> Floats:
         """Σ weight·count over classes of columns; shares[j] is (products, classes) of the j-th."""
@@ -69,22 +69,22 @@ class Mixture:
         return np.ascontiguousarray(found.T)
 
 
-def together(mixtures: Sequence[Mixture]) -> Mixture:
+def together(mixtures: Sequence[ProductMixture]) -> ProductMixture:
     """The average of several."""
-    return Mixture(
+    return ProductMixture(
         float(np.mean([m.rows for m in mixtures])),
         np.concatenate([m.weights for m in mixtures]) / len(mixtures),
         tuple(np.concatenate(parts) for parts in zip(*(m.parts for m in mixtures), strict=True)),
     )
 
 
-def shrunk(mixture: Mixture, share: float) -> Mixture:
+def shrunk(mixture: ProductMixture, share: float) -> ProductMixture:
     """With this share of independent columns, each as it is distributed."""
     if share <= 0:
         return mixture
     own = tuple(np.concatenate([p, (mixture.weights @ p)[None]]) for p in mixture.parts)
     weights = np.append(mixture.weights * (1 - share), share)
-    return Mixture(mixture.rows, weights, own)
+    return ProductMixture(mixture.rows, weights, own)
 
 
 def joined(parts: Sequence[npt.NDArray[np.floating]], products: int) -> npt.NDArray[np.floating]:
@@ -157,9 +157,9 @@ class Layout:
             columns = (lead, *ends)
             c = tuple(sorted(columns))
             table = noisy.residuals[c].transpose([c.index(i) for i in columns])
-            precision = 1 / math.sqrt(noisy.plan.variances[c])
-            targets.append((table.reshape(self.sizes[lead], -1) * precision).astype(np.float32))
-            precisions.append(np.full(self.sizes[lead], precision))
+            root = 1 / math.sqrt(noisy.plan.variances[c])
+            targets.append((table.reshape(self.sizes[lead], -1) * root).astype(np.float32))
+            precisions.append(np.full(self.sizes[lead], root))
         target = np.concatenate(targets)
         precision = np.concatenate(precisions).astype(np.float32)
         return Group(leads, ends, self._places(leads), target, precision)
@@ -181,7 +181,9 @@ class MixtureFit:
     def __init__(self, noisy: NoisyMarginals, products: int = PRODUCTS, seed: int = 0) -> None:
         self._layout = Layout(noisy.plan.sizes)
         self._products = products
-        self.rows = max(0.0, float(noisy.residuals.get((), np.array(1.0))))
+        # Noise may hide that there are rows at all: then there may be as many as it hides.
+        unclear = math.sqrt(noisy.plan.variances.get((), 0.0))
+        self.rows = max(unclear, float(noisy.residuals.get((), np.array(1.0))))
         self._scale = np.float32(max(1.0, self.rows))
         self._groups = self._layout.groups(noisy)
         self.logits = self._begun(noisy, np.random.default_rng(seed))
@@ -200,7 +202,7 @@ class MixtureFit:
             found.append((share[None, :] + tilt).astype(np.float32))
         return found
 
-    def run(self, steps: int, progress: Progress | None = None) -> Mixture:
+    def run(self, steps: int, progress: Progress | None = None) -> ProductMixture:
         """Descend; the model after the last step."""
         for step in range(steps):
             self.step(RATE * (1 + math.cos(math.pi * step / steps)) / 2)
@@ -219,11 +221,11 @@ class MixtureFit:
             grown = np.sqrt(square / upper) + SMALL
             self.logits[place] -= np.float32(rate / lower) * mean / grown
 
-    def mixture(self) -> Mixture:
+    def mixture(self) -> ProductMixture:
         """The model as it stands."""
         weights, *parts = (normalized(softmax(p).astype(np.float64)) for p in self.logits)
         by_column = dict(zip(self._layout.order, parts, strict=True))
-        return Mixture(self.rows, weights[0], tuple(by_column[i] for i in sorted(by_column)))
+        return ProductMixture(self.rows, weights[0], tuple(by_column[i] for i in sorted(by_column)))
 
     def slopes(self) -> tuple[float, list[Singles]]:
         """Half the weighted square distance from the components, and its slope in each logit."""
@@ -288,12 +290,12 @@ def fit(
     steps: int = STEPS,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Mixture:
+) -> ProductMixture:
     """A mixture whose marginals are near the noisy ones, as near as their noise warrants."""
     return MixtureFit(noisy, products, seed).run(steps, progress)
 
 
-def rows_of(mixture: Mixture, count: int, rng: np.random.Generator) -> list[Ints]:
+def rows_of(mixture: ProductMixture, count: int, rng: np.random.Generator) -> list[Ints]:
     """Rows that are drawn from the model: for each column, the codes."""
     share = mixture.weights / mixture.weights.sum()
     which = rng.choice(len(share), count, p=share)

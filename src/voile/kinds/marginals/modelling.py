@@ -31,19 +31,22 @@ from voile.kinds.marginals.errors import (
     thinned,
 )
 from voile.kinds.marginals.independence import with_independence
-from voile.kinds.marginals.mixture import Mixture, fit, shrunk, together
+from voile.kinds.marginals.mixture import ProductMixture, fit, shrunk, together
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.progress import Progress, Silent
 
 TILT = 0.5
 """a of the thinning: the first half has 1 + a² times the variance of the whole."""
-PRODUCTS, SURE = (3, 6, 12, 25, 50, 100, 200, 400), 12
+PRODUCTS, SURE = (6, 12, 25, 50, 100, 200, 400), 12
 """How many products are tried: up to `SURE` all, and then more for as long as it helps."""
-MOST_STEPS, LEAST_STEPS, MOST_WORK = 400, 220, 1.4e10
+MOST_STEPS, LEAST_STEPS = 300, 220
 """The steps of a descent: many where products times cells are few."""
+WORK, LEAST_WORK, MOST_WORK = 1.4e10, 45_000, 9e10
+"""Products times steps times cells, as a rule; products times steps that are allowed beyond the
+rule; and products times steps times cells at most."""
 MEMBERS = 2
 """How many mixtures are averaged."""
-LEFT, MOST_LEFT, MOST_TABLES = 0.2, 100, 300
+LEFT, MOST_LEFT, MOST_TABLES = 0.2, 50, 300
 """The share of the largest components that are left out to learn the law of others."""
 SELECTIONS, LEAST_SELECTIONS, MOST_CELLS = 4000, 10, 1_000_000
 """On how many selections a law is learnt, on how many of each table, and on how many cells."""
@@ -53,7 +56,7 @@ SELECTIONS, LEAST_SELECTIONS, MOST_CELLS = 4000, 10, 1_000_000
 class Model:
     """A mixture, and how far it is from the table."""
 
-    mixture: Mixture
+    mixture: ProductMixture
     law: ErrorLaw
 
 
@@ -64,7 +67,7 @@ class Descent:
     products: int
     steps: int
 
-    def fit(self, noisy: NoisyMarginals, seed: int, progress: Progress) -> Mixture:
+    def fit(self, noisy: NoisyMarginals, seed: int, progress: Progress) -> ProductMixture:
         """From a beginning that depends on the seed."""
         supposed = with_independence(noisy)
         return fit(supposed, products=self.products, steps=self.steps, seed=seed, progress=progress)
@@ -96,10 +99,11 @@ def model_of(
 
 def tried(noisy: NoisyMarginals) -> list[Descent]:
     """Mixtures of ever more products, as far as the work is bounded."""
-    cells = sum(r.size for r in noisy.residuals.values())
-    found = []
+    cells = max(1, sum(r.size for r in noisy.residuals.values()))
+    work = max(WORK / cells, min(LEAST_WORK, MOST_WORK / cells))
+    found: list[Descent] = []
     for products in PRODUCTS:
-        steps = min(MOST_STEPS, int(MOST_WORK / (products * max(cells, 1))))
+        steps = min(MOST_STEPS, int(work / products))
         if not found or steps >= LEAST_STEPS:
             found.append(Descent(products, max(steps, LEAST_STEPS)))
     return found
@@ -111,7 +115,7 @@ class Choice:
 
     descent: Descent
     share: float
-    mixture: Mixture
+    mixture: ProductMixture
     distance: float
 
 
@@ -133,7 +137,7 @@ def chosen(halves: Halves, descents: Sequence[Descent], seed: int, progress: Pro
 
 def law_of(
     noisy: NoisyMarginals,
-    mixture: Mixture,
+    mixture: ProductMixture,
     trial: Trial,
     halves: Halves,
     descent: Descent,
@@ -216,7 +220,7 @@ def reduced(noisy: NoisyMarginals, without: Sequence[Columns]) -> NoisyMarginals
     return NoisyMarginals(ResidualPlan(noisy.plan.sizes, variances), residuals)
 
 
-def independent_share(mixture: Mixture, noisy: NoisyMarginals) -> float:
+def independent_share(mixture: ProductMixture, noisy: NoisyMarginals) -> float:
     """How much of independent columns in a mixture brings it nearest to these marginals."""
     apart = step = 0.0
     independent = shrunk(mixture, 1.0)
@@ -229,7 +233,7 @@ def independent_share(mixture: Mixture, noisy: NoisyMarginals) -> float:
     return min(max(apart / step, 0.0), 1.0) if step > 0 else 0.0
 
 
-def distance(mixture: Mixture, noisy: NoisyMarginals) -> float:
+def distance(mixture: ProductMixture, noisy: NoisyMarginals) -> float:
     """The weighted square distance of the model from measured components."""
     total = 0.0
     for c, residual in noisy.residuals.items():

@@ -8,7 +8,8 @@ one is something else.
 
 Geometric noise: tables that share columns count the same people by them, and what they say differs
 by noise of a known variance, as for tables of counts. Its tails are longer than normal ones; sums
-over many cells are compared with twice their variance.
+over many cells are compared with twice their variance. And cells that hold nobody have figures
+below 0 as often as the noise is.
 """
 
 from __future__ import annotations
@@ -24,24 +25,55 @@ from voile.arrays import Floats, Ints
 from voile.kinds.agreement import TableAgreement, comparison, tails
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
 from voile.kinds.marginals.residuals import centred
-from voile.kinds.plausibility import judge
+from voile.kinds.plausibility import Surprise, judge, lower_tail, upper_tail
 
 if TYPE_CHECKING:
     from voile.kinds.marginals.release import MarginalRelease
 
 LONG_TAILS = 2.0
 """By how much the variance is enlarged that bounds the tails of sums of geometric noise."""
+FAR_OUT = 10.0
+"""Standard deviations by which a total of 64 cells or more is off once in 10¹¹ (Bernstein)."""
 FEWEST_CELLS = 64
 """Cells whose geometric noise is summed where sums are compared."""
 
 
 def check_noise(release: MarginalRelease) -> bool:
     """Refuse figures with too little noise or too much; False where none can be seen."""
-    plan = release.manifest.plan
-    looked = of_components if plan.noise == "gaussian" else of_tables
-    found = list(looked(plan, release.figures, release.schema.names))
-    judge([tails(one) for one in found])
+    plan, figures, names = release.manifest.plan, release.figures, release.schema.names
+    found = surprises(plan, figures, names)
+    judge(found)
     return bool(found)
+
+
+def surprises(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> list[Surprise]:
+    """All that is looked at, with its chance."""
+    if plan.noise == "gaussian":
+        return [tails(one) for one in of_components(plan, figures, names)]
+    agreeing = [tails(one) for one in of_tables(plan, figures, names)]
+    return [*agreeing, *below_zero(plan, figures, names)]
+
+
+def below_zero(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> Iterator[Surprise]:
+    """Figures below 0: only noise puts them there, and it does so in cells that hold nobody.
+
+    No more cells hold somebody than there are rows, of which the table's own total says how many
+    there are, at most.
+    """
+    for m, figure in zip(plan.measurements, figures, strict=True):
+        if not m.scale:
+            continue
+        rows = float(figure.sum()) + FAR_OUT * math.sqrt(plan.figure_variance(m) * figure.size)
+        empty = figure.size - math.ceil(max(rows, 0.0))
+        alpha = math.exp(-1 / m.scale)
+        chance = np.array([alpha / (1 + alpha)])
+        seen = np.array([float((figure < 0).sum())])
+        if empty < FEWEST_CELLS:
+            continue
+        what = f"{int(seen[0]):,} figures of {', '.join(names[i] for i in m.columns)} are below 0"
+        few = float(lower_tail(seen, np.array([float(empty)]), chance)[0])
+        many = float(upper_tail(seen, np.array([float(figure.size)]), chance)[0])
+        yield Surprise(what, min(few, many) + math.log(2))
 
 
 def of_components(

@@ -273,7 +273,7 @@ def model_cells(manifest: MarginalManifest) -> int:
 
 def read_model(folder: Path, manifest: MarginalManifest) -> Model:
     """The model as it was published."""
-    from voile.kinds.marginals.mixture import Mixture  # noqa: PLC0415
+    from voile.kinds.marginals.mixture import ProductMixture  # noqa: PLC0415
     from voile.kinds.marginals.modelling import Model  # noqa: PLC0415
 
     share: Floats = numpy_array(read_parquet(folder / MODEL_FILE, [SHARE]).column(SHARE))
@@ -285,7 +285,7 @@ def read_model(folder: Path, manifest: MarginalManifest) -> Model:
     parts = tuple(
         share[starts[i + 1] : starts[i + 2]].reshape(number, size) for i, size in enumerate(sizes)
     )
-    mixture = Mixture(manifest.model.rows, weights, parts)
+    mixture = ProductMixture(manifest.model.rows, weights, parts)
     return Model(mixture, law_of(manifest))
 
 
