@@ -88,10 +88,12 @@ def mst(
         ]
 
     def fitted(data: Any, measurements: list[Any], iters: int) -> Any:
-        return estimation.MirrorDescent().estimate(data.domain, measurements, iters=iters)
+        descent = estimation.MirrorDescent()
+        return descent.estimate(data.domain, measurements, known_total=total, iters=iters)
 
     whole = Dataset(dict(zip(names, codes.T, strict=True)), Domain(names, sizes))
     first = measured(whole, [(name,) for name in names])
+    total = estimation.minimum_variance_unbiased_total(first)
     # Values that noise may have made are one value until rows are drawn.
     frequent = {one.clique[0]: np.asarray(one.noisy_measurement) >= 3 * one.stddev for one in first}
     merged = {name: np.where(kept, np.cumsum(kept) - 1, kept.sum())
