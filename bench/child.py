@@ -38,9 +38,14 @@ class TaskError(RuntimeError):
 
 def run(task: str, **arguments: Any) -> Outcome:
     """Call `module:function` of this package with the arguments, in a new process."""
+    return run_by(Path(sys.executable), task, **arguments)
+
+
+def run_by(interpreter: Path, task: str, **arguments: Any) -> Outcome:
+    """The same by the Python of another environment, which has the libraries of the task."""
     with OtherWork() as others:
         done = subprocess.run(
-            [sys.executable, "-m", "bench.child", task, json.dumps(arguments)],
+            [interpreter, "-m", "bench.child", task, json.dumps(arguments)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,

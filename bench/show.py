@@ -96,8 +96,10 @@ def details(result: Result) -> list[str]:
     for key, value in result.details.items():
         if isinstance(value, dict):
             lines.append(f"    {key}: {joined(value)}")
-        elif isinstance(value, list):
+        elif isinstance(value, list) and all(isinstance(item, dict) for item in value):
             lines += [f"    {joined(item)}" for item in value]
+        elif isinstance(value, list):
+            lines.append(f"    {key} {', '.join(plain(item) for item in value)}")
         else:
             lines.append(f"    {key} {plain(value)}")
     return lines
