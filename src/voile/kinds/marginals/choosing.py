@@ -73,7 +73,7 @@ SINGLES, SELECTION = 0.2, 0.1
 """Shares of the budget for single columns and for the choice, where pairs are chosen."""
 CLEAR = 0.6
 """The standard error that chosen pairs shall have, in parts of a count that matters."""
-MOST_FIGURES, MOST_TABLES = 2**25, 20_000
+MOST_FIGURES, MOST_TABLES = 2**24, 20_000
 """Of an order that is chosen."""
 RESERVED = 1e-6
 """The share that stands for the choice of choosing nothing: it makes the account zCDP's."""

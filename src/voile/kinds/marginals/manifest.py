@@ -22,7 +22,7 @@ AT = 1e-9
 """δ of the (ε, δ) that is stated where ρ was asked for."""
 
 
-MOST_FIGURES = 2**25
+MOST_FIGURES = 2**24
 """Of all tables together, and shares of a model: both are read as a whole."""
 LARGEST = 1e60
 """No number of a law is larger, nor smaller than one over it: squares and products stay floats."""
