@@ -198,6 +198,8 @@ def test_the_release_of_a_store_as_json_and_for_people(tmp_path: Path) -> None:
     epsilon = math.log(1 + 0.3 * 74 / 0.7) + math.log(1_000_002) + math.log(6)
     assert told.pop("guarantee")["epsilon"] == pytest.approx(epsilon)
     assert "promises next to nothing" in told.pop("notes")[0]
+    assert told.pop("registered") is True
+    assert told.pop("register")["data_sets"][0]["left_before"] == 0
     assert told == {
         "release": str(target), "store": str(folder), "rows": 2, "spec": survey().digest,
         "signed_by": None,

@@ -17,8 +17,6 @@ from voile.arrays import Floats, Ints, Words
 from voile.noise.normal import BATCH, MARGIN, Uniform, check_scale, decimals_for, searched
 from voile.noise.whole import WordSource
 
-__all__ = ["geometric_variance", "two_sided_geometric"]
-
 
 def two_sided_geometric(scale: float, count: int, source: WordSource) -> Ints:
     """Independent draws; b is the float itself, exactly."""

@@ -21,8 +21,6 @@ from voile.arrays import Floats, Ints, Words
 from voile.noise.normal import Uniform
 from voile.noise.whole import WordSource
 
-__all__ = ["most_noisy"]
-
 MARGIN = 1e-13
 """What floats may err by, in parts of 1, of rate·score and of the noise."""
 

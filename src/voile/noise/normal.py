@@ -22,8 +22,6 @@ import numpy as np
 from voile.arrays import Floats, Ints, Words
 from voile.noise.whole import WordSource
 
-__all__ = ["LARGEST_SCALE", "rounded_normal", "rounded_variance"]
-
 LARGEST_SCALE = 2.0**40
 """Beyond this, floats would decide too little, and figures come near to what 64 bits hold."""
 MARGIN = 2e-14

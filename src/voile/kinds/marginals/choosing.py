@@ -44,16 +44,6 @@ from voile.noise.gumbel import most_noisy
 from voile.noise.whole import WordSource
 from voile.progress import Progress, Silent
 
-__all__ = [
-    "ChosenTables",
-    "MeasuringBudget",
-    "all_tables",
-    "choose",
-    "chosen_order",
-    "relative_error",
-    "workload_weights",
-]
-
 Counter = Callable[[Columns], Ints]
 """The marginal counts of some columns."""
 

@@ -19,8 +19,6 @@ from itertools import combinations
 
 from voile.kinds.marginals.residuals import Columns, component_weights, subsets
 
-__all__ = ["covering"]
-
 MOST_COLUMNS = 5
 """Of a table that is measured."""
 MOST_CELLS = 2**16

@@ -24,7 +24,7 @@ from statistics import NormalDist
 import numpy as np
 
 from voile.arrays import Floats
-from voile.kinds.marginals.mixture import ProductMixture
+from voile.kinds.marginals.mixture import ProductMixture, quietly
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan, centred
 
 TURNS = (0.1, 0.5, 2.0, 10.0, 50.0, 500.0)
@@ -74,6 +74,7 @@ class ValueSelections:
     columns: Columns
     chosen: tuple[Floats, ...]
 
+    @quietly
     def of(self, table: Floats) -> Floats:
         """The sum over each selection."""
         number = len(self.chosen[0])
@@ -170,6 +171,7 @@ class ErrorLaw:
     far: float = FAR
     """How many standard deviations apart model and unbiased answer are where the model is wrong."""
 
+    @quietly
     def model(
         self, counts: Floats, variances: Floats, *, single: bool = False
     ) -> tuple[Floats, Floats]:
@@ -204,6 +206,7 @@ class ErrorLaw:
         share = few**2 / 9 * counts / (counts + deviations) + self._hidden
         return np.asarray(share * variances)
 
+    @quietly
     def beyond(self, counts: Floats, columns: int) -> Floats:
         """The mean square error of the model for columns that were not measured together."""
         x = sided(counts, self.rows)
@@ -213,6 +216,7 @@ class ErrorLaw:
         hidden = self._hidden * usual
         return np.asarray(own + hidden + of_total(counts, self.rows, self.rows_variance))
 
+    @quietly
     def weighed(
         self, unbiased: Floats, counts: Floats, variances: Floats, *, single: bool = False
     ) -> tuple[Floats, Floats]:
@@ -320,6 +324,7 @@ def left_out(
     return Examined(m, v, noise, (y - m) ** 2 - noise, np.zeros(m.shape))
 
 
+@quietly
 def learnt(
     seen: Examined, rows: float, unit: float, least: tuple[float, ...] = ()
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:

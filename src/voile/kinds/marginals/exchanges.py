@@ -33,8 +33,6 @@ import numpy as np
 from voile.arrays import Bools, Floats, Ints
 from voile.kinds.marginals.residuals import Columns
 
-__all__ = ["worst_exchange"]
-
 MOST_SEARCHED = 12
 """Free columns of which every set of changes is tried."""
 MOST_NUMBERS = 20_000

@@ -24,8 +24,6 @@ import numpy as np
 from voile.arrays import Floats
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 
-__all__ = ["with_independence"]
-
 SUPPOSED = 0.02
 """How far, in parts of the rows, a pair that was not measured is from independent columns."""
 LEAST = 0.1

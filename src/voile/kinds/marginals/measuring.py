@@ -35,7 +35,6 @@ from voile.kinds.marginals.residuals import (
     Columns,
     NoisyMarginals,
     ResidualPlan,
-    balanced,
     centred,
     component_weights,
     plan,
@@ -46,20 +45,6 @@ from voile.noise.geometric import geometric_variance, two_sided_geometric
 from voile.noise.normal import LARGEST_SCALE, rounded_normal, rounded_variance
 from voile.noise.whole import WordSource
 from voile.privacy.gaussian import SAFETY, delta_of, mu_for
-
-__all__ = [
-    "Measurement",
-    "MeasurementPlan",
-    "Noise",
-    "Unit",
-    "balanced",
-    "gaussian_plan",
-    "noise_for",
-    "noisy_rows",
-    "pure_plan",
-    "rho_for",
-    "whole_figures",
-]
 
 Noise = Literal["gaussian", "geometric"]
 Unit = Literal["add-remove", "exchange"]

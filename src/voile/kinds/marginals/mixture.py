@@ -29,6 +29,11 @@ FIRST, SECOND, SMALL = 0.9, 0.9, 1e-8
 """Adam's averages of the slope and of its square."""
 
 
+quietly = np.errstate(invalid="ignore")
+"""Vector units raise this flag in matrix products of finite numbers, now and then, where they load
+more than there is. What is not finite is refused once a model is made."""
+
+
 @dataclass(frozen=True, eq=False)
 class ProductMixture:
     """Products of distributions, and how much each of them weighs."""
@@ -38,6 +43,7 @@ class ProductMixture:
     parts: tuple[Floats, ...]
     """For each column, (products, values)."""
 
+    @quietly
     def table(self, columns: Columns) -> Floats:
         """The counts of a marginal."""
         if not columns:
@@ -202,6 +208,7 @@ class MixtureFit:
             found.append((share[None, :] + tilt).astype(np.float32))
         return found
 
+    @quietly
     def run(self, steps: int, progress: Progress | None = None) -> ProductMixture:
         """Descend; the model after the last step."""
         for step in range(steps):
@@ -227,6 +234,7 @@ class MixtureFit:
         by_column = dict(zip(self._layout.order, parts, strict=True))
         return ProductMixture(self.rows, weights[0], tuple(by_column[i] for i in sorted(by_column)))
 
+    @quietly
     def slopes(self) -> tuple[float, list[Singles]]:
         """Half the weighted square distance from the components, and its slope in each logit."""
         weights, *parts = (softmax(p) for p in self.logits)
