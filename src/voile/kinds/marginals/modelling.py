@@ -94,7 +94,7 @@ def model_of(
     mixture = together(members)
     trial = Trial(members[0], halves.first, TILT, choice.mixture)
     law = law_of(noisy, mixture, trial, halves, choice.descent, rng, progress)
-    if not all(np.isfinite(part).all() for part in (mixture.weights, *mixture.parts, law.error)):
+    if not all(np.isfinite(part).all() for part in (mixture.weights, *mixture.parts)):
         raise RuntimeError("the model of the marginals is not finite")
     return Model(mixture, replace(law, far=FAR if noise == "gaussian" else FAR_GEOMETRIC))
 
