@@ -157,7 +157,8 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     """Its processes end with it."""
     log, out = tmp_path / "log", tmp_path / "out"
     code = (
-        "import sys; from pathlib import Path\n"
+        "import signal, sys; from pathlib import Path\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs\n"
         "from tests.reproduce.test_reproduce import interrupted\n"
         "if __name__ == '__main__': interrupted(Path(sys.argv[1]), Path(sys.argv[2]))\n"
     )
