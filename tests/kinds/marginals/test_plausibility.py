@@ -65,16 +65,18 @@ def test_sound_figures_are_not_suspected(noise: Literal["gaussian", "geometric"]
     assert (chances < math.log(0.01)).sum() <= stats.binom.ppf(1 - 1e-6, number, 0.01)
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "geometric"])
-@pytest.mark.parametrize("times", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(
+    ("noise", "times"),
+    [("gaussian", 0.0), ("gaussian", 0.5), ("gaussian", 2.0), ("geometric", 0.0)],
+)
 def test_figures_with_other_noise_are_refused(
     noise: Literal["gaussian", "geometric"], times: float
 ) -> None:
-    """None, half as much and twice as much; each time, in twenty tries."""
+    """None, half as much and twice as much; each time, in twenty tries.
+
+    Of geometric noise there is less to compare: only its absence is found each time.
+    """
     plan = a_plan(noise)
     for seed in range(20):
-        found = surprises(plan, figures_of(plan, seed, times), NAMES)
-        if noise == "geometric" and times:  # there is less to compare, and not each time
-            continue
         with pytest.raises(ReleaseError, match="not what the stated noise makes"):
-            judge(found)
+            judge(surprises(plan, figures_of(plan, seed, times), NAMES))

@@ -386,7 +386,7 @@ class MarginalEstimator(Formulas):
 
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
         """How far a sum of totals may be off, except with probability `miss`."""
-        return deviation(self.totals, self.errors(self.spread_out(used, slope)), miss)
+        return deviation(self.errors(self.spread_out(used, slope)), miss)
 
     def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
         """Whole numbers, skewed where the model expects few."""
@@ -451,9 +451,8 @@ def best_weights(totals: TotalsOfTables, slope: Floats) -> Floats:
     return np.where(below > 0, np.clip(found, 0.0, 1.0), 1.0)
 
 
-def deviation(totals: TotalsOfTables, square: Floats, miss: float) -> Floats:
+def deviation(square: Floats, miss: float) -> Floats:
     """What an error of this mean square exceeds with chance `miss`."""
-    del totals
     return np.asarray(-NormalDist().inv_cdf(miss / 2) * np.sqrt(square))
 
 
@@ -484,7 +483,7 @@ def marginal_quantiles(query: Query, formula: Quantile, source: MarginalSource) 
     here = np.diff(found[:, 1:], axis=1, prepend=0.0)
 
     def off(miss: float) -> Floats:
-        return np.stack([deviation(totals, square, miss) for square in squares], axis=1)
+        return np.stack([deviation(square, miss) for square in squares], axis=1)
 
     return quantile_column(formula, [CumulativeCounts(values, here, z, off)], estimator.covers)
 

@@ -24,7 +24,12 @@ from voile.answering.explanation import (
 from voile.answering.quantiles import has_quantile
 from voile.answering.walk import AnswerWalk
 from voile.estimate import finite
-from voile.kinds.marginals.answering import MarginalEstimator, MarginalEvidence, MarginalSource
+from voile.kinds.marginals.answering import (
+    MarginalEstimator,
+    MarginalEvidence,
+    MarginalSource,
+    mean_square,
+)
 from voile.query.aggregate import Formula
 from voile.query.query import Query
 from voile.records import Record
@@ -153,6 +158,7 @@ def _total(estimator: MarginalEstimator, place: int) -> ExplainedTotal:
     slope = np.zeros_like(estimator.estimates)
     slope[:, place] = 1.0
     tables, modelled = totals.unbiased, totals.modelled
+    nothing = np.zeros(totals.cells.groups)  # of the tables: the model alone
     return ExplainedTotal(
         of=describe(estimator.terms[place]),
         estimate=float(estimator.estimates[0, place]),
@@ -161,6 +167,6 @@ def _total(estimator: MarginalEstimator, place: int) -> ExplainedTotal:
         tables_stderr=None if tables is None else float(np.sqrt(totals.noise(slope)[0])),
         model=None if modelled is None else float(modelled[0, place]),
         model_stderr=(
-            None if modelled is None else float(np.sqrt(totals.model_errors(slope)[0][0]))
+            None if modelled is None else float(np.sqrt(mean_square(totals, slope, nothing)[0]))
         ),
     )

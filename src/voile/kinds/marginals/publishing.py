@@ -62,6 +62,7 @@ from voile.noise.whole import SystemSource, WordSource
 from voile.progress import Progress
 from voile.schema import Schema
 from voile.signing import KeySource
+from voile.units import counted
 
 MOST_TABLES = 20_000
 """Sets of columns that are measured."""
@@ -82,10 +83,10 @@ class MarginalPublication(PublishResult):
         manifest = self.release.manifest
         p, model = manifest.parameters, manifest.model
         largest = "1 column" if p.order == 1 else f"{p.order} columns"
-        which = CHOICES[p.tables]
+        which, number = CHOICES[p.tables], counted(len(p.measurements), "measurement")
         return [
             ("rows", f"{self.rows_in:,} in, {self.rows_in - self.rows_dropped:,} counted"),
-            ("tables", f"of up to {largest} ({which}), {len(p.measurements):,} measurements: "
+            ("tables", f"of up to {largest} ({which}), {number}: "
                        f"{manifest.rows:,} figures"),
             ("promise", self.release.promise_in_short),
             ("model", f"{model.products:,} products, {model.rows:,.0f} rows"),
@@ -352,7 +353,7 @@ def columns_read(sql: str, schema: Schema, name: str, place: int) -> Columns:
         query = parse(sql, schema, {}, name)
     except QueryError as error:
         raise UsageError(
-            f"{spelled('workload')}: question {place}, {sql!r}: {error}", hint=error.hint
+            f"{spelled('workload')}: question {place}, {sql!r}: {error.message}", hint=error.hint
         ) from None
     parts = [*query.conditions, *query.values, *query.groups]
     return tuple(sorted({schema.names.index(n) for part in parts for n in part.attributes}))
