@@ -204,7 +204,8 @@ def test_the_register_adds_releases_up(table: Path, tmp_path: Path) -> None:
     register = tmp_path / "register.db"
     for name in ("a", "b"):
         done = run(
-            "publish", str(table), "--method", "marginals", "--schema", "active", "--epsilon", "1", "--order", "1",
+            "publish", str(table), "--method", "marginals", "--schema", "active",
+            "--epsilon", "1", "--order", "1",
             "-o", str(tmp_path / f"{name}.voile"), "--register", str(register), "--json",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
