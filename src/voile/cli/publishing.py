@@ -133,7 +133,7 @@ APPLIED = ("insensitive", "identifiers", "suppression")
 @commands.command()
 @with_flags(
     ClassOptions,
-    without=("recode", "name", "simulate_seed"),
+    without=("recode", "name", "simulate_seed", "error_model"),
     after={
         "method": "identifiers",
         "null_text": "nulls",

@@ -83,7 +83,7 @@ class ClassOptions(RequirementOptions, RoleOptions):
     ] = None
     error_model: Annotated[
         bool,
-        Flag("Measure errors on random questions, and state them as three rounded numbers.",
+        Flag("State errors measured on random questions as three rounded numbers, or do not.",
              name="--error-model/--no-error-model"),
     ] = True  # fmt: skip
     weak: Annotated[
