@@ -42,8 +42,10 @@ def table() -> pa.Table:
 def release(kind: str) -> Release:
     options: dict[str, Any] = {"simulate_seed": 1}
     if kind == "perturbed":
-        return voile.perturb(table(), 0.5, **options)
-    return voile.publish(table(), **(options | KINDS[kind]))
+        made: Release = voile.perturb(table(), 0.5, **options)
+        return made
+    found: Release = voile.publish(table(), **(options | KINDS[kind]))
+    return found
 
 
 def numbers(value: Estimate) -> list[float]:
