@@ -21,7 +21,7 @@ from voile.release import Release
 
 KINDS: dict[str, dict[str, Any]] = {
     "view": {"prior": 0.01, "posterior": 0.2},
-    "marginals": {"method": "marginals", "epsilon": 1.0},
+    "marginals": {"method": "marginals", "epsilon": 1.0, "schema": "active"},
     "counts": {"method": "conjuncts", "arity": 2, "direct": True, "noise": "gaussian"},
     "classes": {"method": "mondrian", "k": 5, "qi": ["region", "age"], "sensitive": ["answer"]},
     "perturbed": {},

@@ -63,10 +63,14 @@ class Targets:
                 f"{MOST_CANDIDATES:,}",
                 hint=f"give more of what is known: {self._widest(known)} has the most values",
             )
-        free = np.unravel_index(np.arange(count), sizes)
+        # Only by what is unknown: arrays have at most 64 axes.
+        places = np.unravel_index(np.arange(count), [s for s in sizes if s > 1] or [1])
+        free = iter(places)
         return tuple(
-            np.asarray(f, np.int64) if c == UNKNOWN else np.full(count, c, np.int64)
-            for f, c in zip(free, known, strict=True)
+            np.full(count, 0 if c == UNKNOWN else c, np.int64)
+            if size == 1
+            else np.asarray(next(free), np.int64)
+            for size, c in zip(sizes, known, strict=True)
         )
 
     def _widest(self, known: Sequence[int]) -> str:
