@@ -66,7 +66,7 @@ def sql_end(text: str, start: int) -> int:
 
 def complete(text: str) -> bool:
     """Whether what was typed can be run as it is."""
-    found, rest = split(text)
+    _, rest = split(text)
     return not rest or is_command(rest)
 
 
