@@ -184,10 +184,10 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
     if kind == "date" and high - low <= most.singles:
         return Range(day_of(low), day_of(high - 1))
     edges = joined(kept, most.bins)
-    if kind == "integer":
-        return WholeBins((*edges[:-1], edges[-1] - 1))
-    if kind == "date":
-        return DayBins((*edges[:-1], edges[-1] - 1))
+    if kind != "numeric":
+        # The last bin is closed: of a single number it is with the one that follows.
+        last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
+        return (WholeBins if kind == "integer" else DayBins)((*edges[:-1], last))
     return Bins(zero_bin(edges))
 
 

@@ -24,7 +24,7 @@ from pyarrow import csv
 from voile.arrays import Floats, Ints
 from voile.client.domains import EPOCH
 from voile.engines import read_all
-from voile.engines.encode import OUTSIDE, codes, column_type, values_at
+from voile.engines.encode import OUTSIDE, clamped, codes, column_type, values_at
 from voile.errors import UsageError, did_you_mean, spelled
 from voile.schema import Attribute, Bins, Schema, Values, WholeBins
 from voile.schema.attribute import bin_in_words, domain_in_words, ordinal, plain
@@ -217,9 +217,11 @@ def places(texts: Any, attribute: Attribute) -> Ints:
         listed = pa.array([spelt(value) for value in attribute.domain], pa.string())
         written = pc.utf8_lower(texts) if attribute.kind == "boolean" else texts
         found = pc.index_in(written, value_set=listed)
-        return np.asarray(found.fill_null(OUTSIDE), dtype=np.int64)
+        unlisted = OUTSIDE if attribute.other_code is None else attribute.other_code
+        return np.asarray(found.fill_null(unlisted), dtype=np.int64)
     values = numbers(texts) if attribute.kind == "numeric" else parsed(texts, attribute)
     unread = values.is_null().to_numpy(zero_copy_only=False)
+    values = clamped(values, attribute) if attribute.clamp else values
     return np.where(unread, OUTSIDE, codes(values, attribute))
 
 
