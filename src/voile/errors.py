@@ -101,7 +101,10 @@ def spelled(name: str, *value: Any, flag: str = "") -> str:
     flag = flag or f"--{name.replace('_', '-')}"
     if value and value[0] is False:  # a flag that turns something off says it alone
         return f"--no-{flag.removeprefix('--')}"
-    return " ".join([flag, *map(_as_words, value)]).rstrip()
+    words = [*map(_as_words, value)]
+    if words and words[0].startswith("-"):  # else it would be taken for a flag
+        return f"{flag}={words[0]}"
+    return " ".join([flag, *words]).rstrip()
 
 
 def _as_words(value: Any) -> str:

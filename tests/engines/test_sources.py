@@ -32,6 +32,7 @@ from voile.engines import connect
 from voile.engines.duckdb.sources import attach
 from voile.engines.duckdb.sources.common import SOURCE
 from voile.errors import TableError, UsageError
+from voile.options.reading import ReadingOptions
 from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute, Schema, Values
 
@@ -330,7 +331,7 @@ def test_null_text_is_read_as_null(con: Con, tmp_path: Path) -> None:
     path = text_file(tmp_path, "a,b\n1,?\n?,it's\n3,\n")
     attach(con, path)
     assert rows(con) == [("1", "?"), ("?", "it's"), ("3", None)]
-    attach(con, path, null_text=["?", "it's"])
+    attach(con, path, ReadingOptions(null_text=["?", "it's"]))
     assert rows(con) == [(1, None), (None, None), (3, None)]
     assert described(con)["a"] == "BIGINT"
 
