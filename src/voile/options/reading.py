@@ -31,7 +31,7 @@ class ReadingOptions(Options):
     null_text: Annotated[Names, Flag("Text that means NULL, e.g. '?'.", reads=TEXTS)] = ()
     na: Annotated[
         bool | None,
-        Flag("NA, N/A, NaN, null, ? and the like are NULL; or are texts (inspect shows them)."),
+        Flag("NA, N/A, null, ? and the like are NULL, or are texts; see inspect.", negated=True),
     ] = None
     decimal: Annotated[
         Decimal | None, Flag("What begins a number's decimals: . or ,", hint="use . or ,")
@@ -107,7 +107,8 @@ class ReadingOptions(Options):
                 shown = [SAID.get(str(each), str(each)) if name == "separator" else str(each)
                          for each in (value if isinstance(value, tuple) else (value,))]  # fmt: skip
                 # What begins with a dash would be taken for a flag.
-                found += [f"{flag}={each}" for each in shown]
+                for each in shown:
+                    found += [f"{flag}={each}"] if each.startswith("-") else [flag, each]
         return found
 
     def flags(self) -> str:
