@@ -102,8 +102,8 @@ def spelled(name: str, *value: Any, flag: str = "") -> str:
     if value and value[0] is False:  # a flag that turns something off says it alone
         return f"--no-{flag.removeprefix('--')}"
     words = [*map(_as_words, value)]
-    if words and words[0].startswith("-"):  # else it would be taken for a flag
-        return f"{flag}={words[0]}"
+    if value and isinstance(value[0], str) and value[0].startswith("-"):
+        return f"{flag}={words[0]}"  # else it could be taken for a flag
     return " ".join([flag, *words]).rstrip()
 
 

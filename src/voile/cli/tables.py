@@ -18,7 +18,7 @@ from voile.cli.common import (
 )
 from voile.cli.flags import AS_IT_IS, with_reading
 from voile.options.reading import ReadingOptions
-from voile.terminal import say, show, table_of
+from voile.terminal import say, say_notes, show, show_lines, table_of
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import inspection_view
 
@@ -30,15 +30,23 @@ def inspect(
     columns: ColumnsOpt = None,
     reading: ReadingOptions = AS_IT_IS,
     nulls: Annotated[str, typer.Option(help="as-value counts NULL as a value.")] = "error",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every column and finding, and what is feasible.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Look at a table before publishing it: domain, duplicates, identifiers, what is feasible."""
+    """Look at a table before publishing it: columns, identifiers, and the command to type next."""
     from voile.engines.table import checked_nulls
-    from voile.inspection import inspect as look
+    from voile.inspection import inspect_source
 
-    source = read_table(table, reading)
-    found = look(source, names_in(columns), nulls=checked_nulls(nulls))
-    show(found.to_dict() if as_json else None, lambda: inspection_view(found))
+    found = inspect_source(table, names_in(columns), nulls=checked_nulls(nulls), reading=reading)
+    if not as_json:
+        say_notes(found.notes)
+    show(
+        found.to_dict() if as_json else None, lambda: inspection_view(found, everything=everything)
+    )
+    if not as_json and found.next_command:
+        show_lines([f"next: {found.next_command}"])
 
 
 @commands.command()

@@ -106,10 +106,8 @@ def _find(text: str) -> tuple[Path, list[Path]]:
 def _folder_hint(text: str, path: Path) -> str:
     """What in a folder without Parquet files could be named instead."""
     endings = {p.suffix.lower() for p in path.iterdir() if p.is_file()}
-    found = next((ending for ending in TEXT if ending in endings), "")
-    if not found:
-        return f"name a file; what is read: {READS}"
-    return f"name its text files: '{text.rstrip('/')}/*{found}'"
+    found = next((ending for ending in TEXT if ending in endings), ".csv")
+    return f"other files are named themselves, e.g. '{text.rstrip('/')}/*{found}'"
 
 
 def _missing(text: str, path: Path) -> UsageError:

@@ -50,7 +50,7 @@ BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """How a text file is parted into columns."""
 
     separator: str
@@ -237,7 +237,7 @@ def likely_encoding(file: Path) -> str:
 # ---------------------------------------------------------------------- lines to columns
 
 
-def layout_of(file: Path, shown: Path, options: ReadingOptions) -> Layout:
+def layout_of(file: Path, shown: Path, options: ReadingOptions) -> TextLayout:
     """The separator and the names of the columns, from the first lines."""
     with opened(file) as stream:
         text = stream.read(HEAD).decode("utf-8-sig", errors="replace")
@@ -263,7 +263,7 @@ def layout_of(file: Path, shown: Path, options: ReadingOptions) -> Layout:
         notes.append(
             f"it is read as one column; if spaces part it, add {spelled('separator', 'space')}"
         )
-    return Layout(separator, names, header, options.skip + blank, tuple(notes))
+    return TextLayout(separator, names, header, options.skip + blank, tuple(notes))
 
 
 def check_text(text: str, shown: Path) -> None:
@@ -393,7 +393,7 @@ class TextRows:
     """Files, given with what the user calls them, and how DuckDB is to read them."""
 
     files: Mapping[Path, Path]
-    layout: Layout
+    layout: TextLayout
     options: ReadingOptions
 
     @property
