@@ -190,10 +190,11 @@ def decoded(file: Path, target: Path, encoding: str, shown: Path) -> Path:
         for block in itertools.chain(blocks(stream), [b""]):
             try:
                 copy.write(decoder.decode(block, final=not block))
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
+                start = error.start if isinstance(error, UnicodeDecodeError) else 0
                 raise TableError(
-                    f"{shown} cannot be read as {encoding}: byte {done + error.start + 1:,} is "
-                    "none of its letters",
+                    f"{shown} cannot be read as {encoding}: byte {done + start + 1:,} is none of "
+                    "its letters",
                     hint=f"add {spelled('encoding', likely_encoding(file))}",
                 ) from None
             done += len(block)
