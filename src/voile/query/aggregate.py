@@ -420,7 +420,7 @@ def middle_of(attribute: Attribute) -> tuple[float, float]:
     match attribute.domain:
         case Range(int(low), int(high)):
             ends: tuple[Any, ...] = (low, high)
-        case Bins(edges):
+        case Bins(edges) if attribute.kind != "date":
             ends = edges
         case Interval(least, most):
             ends = (least, most)
