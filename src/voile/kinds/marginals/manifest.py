@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Finite, Manifest, ManifestPart, read_off_disclosed
+from voile.kinds.manifest import Disclosed, Finite, ManifestPart, read_off_disclosed
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.options.choices import Unit
 from voile.privacy.guarantees.statements import Statement, not_kept, void
 from voile.schema import Schema
@@ -58,7 +59,9 @@ class MarginalParameters(ManifestPart):
     rows_figure: int | None = Field(
         default=None, ge=-MOST_ROWS, le=MOST_ROWS, description="What that look showed"
     )
-    selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
+    selection_rho: Finite = Field(
+        default=0.0, ge=0, description="ρ that choosing tables cost, for one row"
+    )
     selection_epsilon: Finite = Field(
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
     )
@@ -100,7 +103,7 @@ class MarginalGuarantee(ManifestPart):
     mu: float | None = Field(description="μ of Gaussian differential privacy, where it holds")
 
 
-class MarginalManifest(Manifest):
+class MarginalManifest(PeopleManifest):
     """Noisy tables of every few columns, and a model fitted to them."""
 
     method: Literal["marginals"] = "marginals"
@@ -111,6 +114,7 @@ class MarginalManifest(Manifest):
     def check(self) -> None:
         """Refuse tables, figures or noise that do not agree."""
         p, g = self.parameters, self.guarantee
+        self.check_people()
         if p.unit != g.unit:
             raise ValueError(f"noise for {p.unit}, and a promise for {g.unit}")
         if (p.rows_scale is None) != (p.rows_figure is None):
@@ -144,8 +148,9 @@ class MarginalManifest(Manifest):
         )
         sizes = tuple(self.schema_.sizes)
         return MeasurementPlan(
-            sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho, p.selection_epsilon
-        )
+            sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho, p.selection_epsilon,
+            self.rows_per_person,
+        )  # fmt: skip
 
     @property
     def public_cells(self) -> list[int]:
@@ -204,7 +209,7 @@ DOING = {"add-remove": "adding or removing a row", "exchange": "exchanging a row
 def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
     """ε alone, or (ε, δ) and ρ-zCDP."""
     g = manifest.guarantee
-    unit, doing = UNITS[g.unit], DOING[g.unit]
+    unit, doing = UNITS[g.unit], doing_of(g.unit, manifest.people)
     who = "exclusive" if g.unit == "exchange" else "independent"
     if g.kind == "dp":
         found = [Statement(
@@ -234,7 +239,17 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
                 {"kind": "gdp", "mu": g.mu, "unit": unit}, who, ANYONE, how,
                 f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
             ))  # fmt: skip
+    found = about_people(found, manifest.people)
     return [void(one) for one in found] if manifest.simulated else found
+
+
+def doing_of(unit: Unit, people: ProtectedPeople | None) -> str:
+    """Between which tables a promise holds, in words."""
+    if people is None:
+        return DOING[unit]
+    if unit == "add-remove":
+        return f"adding or removing {people.one}"
+    return f"exchanging the rows of {people.one} for as many others"
 
 
 def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:

@@ -15,6 +15,9 @@ White noise
 on a table is white on each of its centred components, and these are uncorrelated. So several tables
 give component c the variance 1/Σ_{s⊇c} 1/(v_s·Π_{i∈s∖c} n_i), and estimates have the same form.
 
+A person with up to c rows does at most c times what one row does: μ and ε are c times as large, and
+ρ is c² times (docs/mathematics, section 47).
+
 The account reads scales alone: what chose them need not be trusted.
 """
 
@@ -80,6 +83,8 @@ class MeasurementPlan:
     """What choosing tables cost; 0: nothing was chosen by looking."""
     selection_epsilon: float = 0.0
     """The same where noise is geometric."""
+    rows_per_person: int = 1
+    """c, of the account: a group of c rows has c times the ε and the μ, and c² times the ρ."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sizes)
@@ -91,6 +96,8 @@ class MeasurementPlan:
             raise ValueError(f"choosing tables cannot cost ρ = {self.selection_rho:g}")
         if not (math.isfinite(self.selection_epsilon) and self.selection_epsilon >= 0):
             raise ValueError(f"choosing tables cannot cost ε = {self.selection_epsilon:g}")
+        if self.rows_per_person < 1:
+            raise ValueError(f"a person with {self.rows_per_person} rows")
         unused = self.selection_epsilon if self.noise == "gaussian" else self.selection_rho
         if unused:
             raise ValueError(f"a choice for {self.noise} noise is not accounted for that way")
@@ -112,7 +119,8 @@ class MeasurementPlan:
             more = (self.cells(m) / m.scale) ** 2
             precisions[m.columns] = precisions.get(m.columns, 0.0) + more
         ideal = ResidualPlan(self.sizes, {c: 1 / p for c, p in precisions.items()})
-        return (look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)) * UP
+        row = look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)
+        return row * self.rows_per_person**2 * UP
 
     @property
     def mu(self) -> float | None:
@@ -130,14 +138,14 @@ class MeasurementPlan:
         if self.rows_scale and self.unit == "add-remove":
             rates.append(1 / self.rows_scale)
         moved = math.fsum(rates) * (1 if self.unit == "add-remove" else 2)
-        return (moved + self.selection_epsilon) * UP
+        return (moved + self.selection_epsilon) * self.rows_per_person * UP
 
     @property
     def rho(self) -> float:
         """ρ of zCDP."""
         if (pure := self.pure_epsilon) is not None:
             return pure * math.tanh(pure / 2) * UP
-        return self.measured_rho + self.selection_rho
+        return self.measured_rho + self.selection_rho * self.rows_per_person**2
 
     def delta_at(self, epsilon: float) -> float:
         """The least δ that is known at ε."""

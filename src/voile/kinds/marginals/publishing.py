@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -55,6 +55,7 @@ from voile.kinds.marginals.release import (
 )
 from voile.kinds.marginals.residuals import Columns, balanced
 from voile.kinds.parquet import ROW_GROUP
+from voile.kinds.people import people_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
@@ -68,6 +69,8 @@ MOST_TABLES = 20_000
 """Sets of columns that are measured."""
 WORKLOAD_ORDER = 3
 """Columns of a table for questions that read more of them."""
+LOST = 1 + 1e-10
+"""What multiplying by the rows of a person may lose in floats."""
 LOOK = 0.01
 """The share of the budget that a first look at the number of rows takes, where one is needed."""
 
@@ -217,6 +220,8 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
         )
     source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
     chosen = chosen_terms(options, coded, schema, source, name, progress)
+    most = options.rows_per_person or 1
+    chosen = replace(chosen, plan=replace(chosen.plan, rows_per_person=most))
     check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
     return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress)
 
@@ -268,14 +273,23 @@ def planned(
 
 
 def budget_of(options: MarginalOptions) -> MeasuringBudget:
-    """What the promise leaves to measure with; a choice of tables makes the account zCDP's."""
+    """What the promise leaves to measure with, for one row.
+
+    A choice of tables makes the account zCDP's. A person with c rows has c times the ε of a row,
+    and c² times its ρ.
+    """
+    most = options.rows_per_person or 1
     epsilon = EPSILON if options.epsilon is None else options.epsilon
     if options.pure:
-        return MeasuringBudget("geometric", options.unit, epsilon, epsilon)
+        each = epsilon / most / LOST if most > 1 else epsilon
+        return MeasuringBudget("geometric", options.unit, each, each)
     if options.rho is not None:
-        return MeasuringBudget("gaussian", options.unit, options.rho, options.rho)
-    delta = DELTA if options.delta is None else options.delta
-    whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
+        whole = chosen = options.rho
+    else:
+        delta = DELTA if options.delta is None else options.delta
+        whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
+    if most > 1:
+        whole, chosen = whole / most**2 / LOST, chosen / most**2 / LOST
     return MeasuringBudget("gaussian", options.unit, whole, chosen)
 
 
@@ -448,6 +462,7 @@ def manifest_of(
             seed=seed,
             law=LawNumbers(**asdict(model.law)),
         ),
+        people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=marginals_disclosed(schema, options.nulls, plan.unit),
