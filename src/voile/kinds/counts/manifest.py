@@ -290,8 +290,8 @@ def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
             f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.epsilon_delta:g}, "
             "for replacing a row.",
         ))  # fmt: skip
-    found = about_people(found, manifest.people)
-    return [void(one) for one in found] if manifest.simulated else found
+    kept = [void(one) for one in found] if manifest.simulated else found
+    return about_people(kept, manifest.people)
 
 
 def conjuncts_not_promised() -> list[Statement]:

@@ -239,8 +239,8 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
                 {"kind": "gdp", "mu": g.mu, "unit": unit}, who, ANYONE, how,
                 f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
             ))  # fmt: skip
-    found = about_people(found, manifest.people)
-    return [void(one) for one in found] if manifest.simulated else found
+    kept = [void(one) for one in found] if manifest.simulated else found
+    return about_people(kept, manifest.people)
 
 
 def doing_of(unit: Unit, people: ProtectedPeople | None) -> str:
