@@ -231,10 +231,20 @@ def test_marginals_promise_what_a_person_can_do_to_every_figure(most: int, pure:
     assert guarantee.epsilon <= 1.0
 
 
+def test_a_domain_is_learnt_for_a_person_within_the_same_promise(visits: pd.DataFrame) -> None:
+    manifest = published("marginals", visits, rows_per_person=3, order=1).release.manifest
+    account = manifest.parameters.schema_account
+    assert account is not None
+    assert account.rows_per_person == 3
+    assert 0.99 < manifest.guarantee.epsilon <= 1
+
+
 @pytest.mark.parametrize("options", [{"rho": 0.1}, {"unit": "exchange"}, {"delta": 1e-6}])
 def test_several_rows_cost_no_promise_but_noise(visits: pd.DataFrame, options: Any) -> None:
     one, three = (
-        published("marginals", visits, rows_per_person=n, order=1, **options).release.manifest
+        published(
+            "marginals", visits, rows_per_person=n, order=1, schema="active", **options
+        ).release.manifest
         for n in (1, 3)
     )
     for name in ("epsilon", "delta", "rho", "mu"):
@@ -302,11 +312,11 @@ def test_perturbed_rows_promise_what_all_rows_of_a_person_reveal(most: int) -> N
     found = perturb_table(rows, retention=0.4, person="who", rows_per_person=most, simulate_seed=1)
     p, size = 0.4, 3
     chance = p * np.eye(size) + (1 - p) / size
-    tuples: list[tuple[int, ...]] = list(itertools.product(range(size), repeat=most))
-    worst = max(
-        math.prod(chance[x, s] / chance[y, s] for x, y, s in zip(one, other, seen, strict=True))
-        for one in tuples for other in tuples for seen in tuples
-    )  # fmt: skip
+    tuples = list(itertools.product(range(size), repeat=most))
+    worst = 0.0
+    for one, other, seen in itertools.product(tuples, tuples, tuples):
+        each = [chance[x, s] / chance[y, s] for x, y, s in zip(one, other, seen, strict=True)]
+        worst = max(worst, math.prod(map(float, each)))
     assert found.release.manifest.guarantee.epsilon == pytest.approx(math.log(worst))
     assert "a person" in found.release.promise_in_short
 
@@ -353,12 +363,13 @@ def test_without_people_nothing_is_said_of_them(kind: str, visits: pd.DataFrame)
 
 
 def test_the_register_counts_it_for_a_person(visits: pd.DataFrame, tmp_path: Path) -> None:
-    done = measure_table(visits, person="who", rows_per_person=2, order=1, epsilon=0.5)
+    options: dict[str, Any] = {"order": 1, "epsilon": 0.5, "schema": "active"}
+    done = measure_table(visits, person="who", rows_per_person=2, **options)
     leaving = departure_of(done.release, tmp_path)
     assert leaving.unit == "person"
     mu = done.release.manifest.guarantee.mu or 0.0
     assert loss_of(leaving, "person").mu == pytest.approx(2 * mu, rel=1e-6)
-    plain = measure_table(visits[["ward", "sex"]], order=1, epsilon=0.5)
+    plain = measure_table(visits[["ward", "sex"]], **options)
     assert not loss_of(departure_of(plain.release, tmp_path), "person").is_bounded
 
 

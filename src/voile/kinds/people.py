@@ -15,7 +15,7 @@ from pydantic import Field
 
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
-from voile.kinds.domain import read_schema
+from voile.kinds.domain import is_active, read_schema
 from voile.kinds.manifest import Manifest, ManifestPart
 from voile.kinds.options import MOST_ROWS_PER_PERSON
 from voile.noise import Key
@@ -158,6 +158,13 @@ def bounded(table: Table, person: str, rows_per_person: int, key: Key) -> KeptRo
     )
 
 
+def declared_names(schema: Any) -> list[str]:
+    """The columns of a domain that is declared, or was learnt before; none of one to be read off."""
+    if schema is None or is_active(schema):
+        return []
+    return read_schema(getattr(schema, "schema", schema)).names
+
+
 def kept_rows(table: Table | KeptRows, options: Any) -> KeptRows | None:
     """The rows that options keep; None where they name no people."""
     people = people_of(options)
@@ -174,8 +181,7 @@ def kept_rows(table: Table | KeptRows, options: Any) -> KeptRows | None:
         return table
     if people is None:
         return None
-    schema = getattr(options, "schema_", None)
-    if schema is not None and people.column in read_schema(schema).names:
+    if people.column in declared_names(getattr(options, "schema_", None)):
         raise UsageError(
             f"column {people.column!r} says whose a row is, and is in the schema",
             hint="leave it out of the codebook",

@@ -92,6 +92,13 @@ class MarginalOptions(Options):
     ] = "add-remove"  # fmt: skip
     person: PersonOption = None
     rows_per_person: RowsPerPersonOption = None
+    schema_share: Annotated[
+        float | None,
+        Flag("marginals: the share of the budget that learning the domain may take, where no "
+             "codebook declares it (0.1 if not given).", hint="0.1 is usual; 0.3 where columns "
+             "have many values"),
+        Field(gt=0, lt=1, allow_inf_nan=False),
+    ] = None  # fmt: skip
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -169,5 +176,6 @@ class MarginalKeywords(TypedDict, total=False):
     unit: Unit
     person: str | None
     rows_per_person: int | None
+    schema_share: float | None
     name: str | None
     simulate_seed: int | None
