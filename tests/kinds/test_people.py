@@ -258,7 +258,10 @@ def test_several_rows_cost_no_promise_but_noise(visits: pd.DataFrame, options: A
 
 # ---------------------------------------------------------------------- counts: exact losses
 
-SHIFTS = {1: [(1, -1)], 2: [(2, -2), (1, 1, -2), (1, 1, -1, -1), (1, -1)]}
+SHIFTS: dict[int, list[tuple[int, ...]]] = {
+    1: [(1, -1)],
+    2: [(2, -2), (1, 1, -2), (1, 1, -1, -1), (1, -1)],
+}
 """What rows of one person that are replaced by others can do to the cells of a table."""
 
 

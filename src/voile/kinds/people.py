@@ -159,7 +159,7 @@ def bounded(table: Table, person: str, rows_per_person: int, key: Key) -> KeptRo
 
 
 def declared_names(schema: Any) -> list[str]:
-    """The columns of a domain that is declared, or was learnt before; none of one to be read off."""
+    """The columns of a domain that is declared or was learnt; none where it is to be read off."""
     if schema is None or is_active(schema):
         return []
     return read_schema(getattr(schema, "schema", schema)).names
