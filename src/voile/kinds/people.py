@@ -118,7 +118,7 @@ class PeopleCount(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class BoundedRows:
     """A table with at most so many rows of each person, in place of the table that it is of.
 
     `publish` takes it as it takes a table: methods that are compared read the same rows.
@@ -136,7 +136,7 @@ class KeptRows:
         return self.source.name
 
 
-def bounded(table: Table, person: str, rows_per_person: int, key: Key) -> KeptRows:
+def bounded(table: Table, person: str, rows_per_person: int, key: Key) -> BoundedRows:
     """At most so many rows of each person; which, is decided by coins of the key."""
     table.check_columns([person])
     if missing := table.null_counts([person]).get(person, 0):
@@ -153,7 +153,7 @@ def bounded(table: Table, person: str, rows_per_person: int, key: Key) -> KeptRo
     salt = key.stream(PURPOSE).words(4).tobytes().hex()
     found = table.at_most(person, rows_per_person, salt)
     left_out = len(table) - len(found.table)
-    return KeptRows(
+    return BoundedRows(
         table, found.table, PeopleCount(person, rows_per_person, found.values, left_out)
     )
 
@@ -165,10 +165,10 @@ def declared_names(schema: Any) -> list[str]:
     return read_schema(getattr(schema, "schema", schema)).names
 
 
-def kept_rows(table: Table | KeptRows, options: Any) -> KeptRows | None:
+def kept_rows(table: Table | BoundedRows, options: Any) -> BoundedRows | None:
     """The rows that options keep; None where they name no people."""
     people = people_of(options)
-    if isinstance(table, KeptRows):
+    if isinstance(table, BoundedRows):
         if people is None or (table.count.column, table.count.rows_per_person) != (
             people.column,
             people.rows_per_person,

@@ -19,7 +19,7 @@ from voile.engines.table import Table
 from voile.errors import VoileError
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
-from voile.kinds.people import KeptRows, PeopleCount, kept_rows
+from voile.kinds.people import BoundedRows, PeopleCount, kept_rows
 from voile.kinds.registration import (
     PENDING,
     NoRegistration,
@@ -170,9 +170,9 @@ def publish(
     """
     key = key_of(sign)
     kind.check_place(options, to)
-    given = table if isinstance(table, KeptRows) else connect(table)
+    given = table if isinstance(table, BoundedRows) else connect(table)
     kept = kept_rows(given, options)
-    source = given.source if isinstance(given, KeptRows) else given
+    source = given.source if isinstance(given, BoundedRows) else given
     simulated = getattr(options, "simulate_seed", None) is not None
     with (
         place_for(to, overwrite=overwrite) as target,
@@ -193,12 +193,12 @@ def publish(
     return done
 
 
-def rows_of(source: Table, kept: KeptRows | None) -> Table:
+def rows_of(source: Table, kept: BoundedRows | None) -> Table:
     """What is published of a table: all rows, or those that were kept of each person."""
     return source if kept is None else kept.table
 
 
-def with_people(done: PublishResult, kept: KeptRows | None) -> PublishResult:
+def with_people(done: PublishResult, kept: BoundedRows | None) -> PublishResult:
     """The result with what was left out of the rows of people."""
     if kept is None:
         return done
