@@ -219,11 +219,11 @@ class Formulas(ABC):
             return EstimatedColumn(value, stderr, lru_cache(8)(interval), inner.covers)
         form = as_variance(formula)
         if form is not None and {form.mean, form.size} <= set(self.ranges):
-            found = lru_cache(8)(lambda confidence: self._variance(form, confidence))
+            found = lru_cache(8)(lambda confidence: self._variance_interval(form, confidence))
             return EstimatedColumn(value, stderr, found, self.covers)
         return EstimatedColumn(value, stderr, self._bent(formula, value), self.approximates)
 
-    def _variance(self, form: VarianceForm, confidence: float) -> tuple[Floats, Floats]:
+    def _variance_interval(self, form: VarianceForm, confidence: float) -> tuple[Floats, Floats]:
         """Fieller's interval of a variance; see nonlinear.py."""
         used, miss = form.terms, 1 - confidence
         places = [self.order.index(term) for term in used]

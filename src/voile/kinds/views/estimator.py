@@ -366,7 +366,7 @@ class Refiner:
         # Each total has its own weight, so that not all that cancels in the plain estimate does.
         each = [slope[:, i] * self._alone(term)[1] for i, term in enumerate(used)]
         apart = np.sqrt(np.sum(np.square(each), axis=0))
-        return np.maximum(together, np.minimum(apart, np.sqrt(variance)))
+        return np.asarray(np.maximum(together, np.minimum(apart, np.sqrt(variance))))
 
     def _moved(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
         """The plain estimate's interval around the refined one, whose error is stated as its."""
