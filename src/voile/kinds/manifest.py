@@ -32,7 +32,7 @@ REPLACED = ".replaced-"
 FORMAT = "voile-release"
 VERSION = 2
 """What is written; 1, which lacks the keys in `SINCE_2`, opens as well."""
-SINCE_2 = {"registered"}
+SINCE_2 = {"registered", "people"}
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
