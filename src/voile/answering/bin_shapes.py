@@ -128,13 +128,21 @@ def shapes_of(
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
     widths = np.diff(edges)
-    mean, common, own = predicted_means(counts, widths), np.full_like(share, COMMON), np.full_like(share, OWN)
+    mean, common, own = (
+        predicted_means(counts, widths),
+        np.full_like(share, COMMON),
+        np.full_like(share, OWN),
+    )
     if measured is not None:
         mean, common, own = weighed(mean, measured)
     found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
     if whole:  # a bin of a single number hides nothing
         single = found.widths <= 1
-        mean, common, own = np.where(single, 0.5, mean), np.where(single, 0.0, common), np.where(single, 0.0, own)
+        mean, common, own = (
+            np.where(single, 0.5, mean),
+            np.where(single, 0.0, common),
+            np.where(single, 0.0, own),
+        )
         found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
     return found
 

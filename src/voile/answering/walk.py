@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
+from voile.answering.binned import BinnedQuery, binned_query
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
@@ -131,7 +132,11 @@ def answer_from(
     """The answer from this kind of evidence; what the engine cannot compute is explained."""
     check(query, source.engine)
     with helped():
-        walk = AnswerWalk(query, evidence(query, source))
+        binned = binned_query(query, evidence, source)
+        if binned is None:
+            walk = AnswerWalk(query, evidence(query, source))
+        else:
+            walk = AnswerWalk(binned.query, evidence(binned.asked, source), binned)
         return walk.answer(confidence, simultaneous=simultaneous)
 
 
@@ -156,8 +161,11 @@ def helped() -> Iterator[None]:
 class AnswerWalk(Generic[KindEvidence]):
     """One query on its way to its answer."""
 
-    def __init__(self, query: Query, evidence: KindEvidence) -> None:
-        self.query, self.evidence = query, evidence
+    def __init__(
+        self, query: Query, evidence: KindEvidence, binned: BinnedQuery | None = None
+    ) -> None:
+        """`binned` knows what bins hide of the query, where it reads some."""
+        self.query, self.evidence, self.binned = query, evidence, binned
         self._columns: dict[Formula, EstimatedColumn] = {}
 
     @property
@@ -204,11 +212,13 @@ class AnswerWalk(Generic[KindEvidence]):
         return self._columns[formula]
 
     def _column(self, formula: Formula) -> EstimatedColumn:
-        if isinstance(formula, Quantile):
-            return self.evidence.quantile(formula)
         if isinstance(formula, Call) and has_quantile(formula):
             return self._mixed(formula)
-        return self.evidence.column(formula)
+        if isinstance(formula, Quantile):
+            found = self.evidence.quantile(formula)
+        else:
+            found = self.evidence.column(formula)
+        return found if self.binned is None else self.binned.widened(formula, found, self.evidence)
 
     def _mixed(self, formula: Call) -> EstimatedColumn:
         """Arithmetic with quantiles: intervals, and certain bounds, from those of its parts."""
@@ -297,6 +307,8 @@ class AnswerWalk(Generic[KindEvidence]):
         if exact and is_known(self.estimated):
             return exact
         covers = self.evidence.covers(self.estimated)
+        if self.binned is not None:
+            covers = self.binned.covers(covers)
         if simultaneous:
             return at_once(covers, counted(self.groups.possible, "group"))
         return covers if self.groups.complete else covers + CHOSEN_BEFOREHAND
@@ -304,6 +316,7 @@ class AnswerWalk(Generic[KindEvidence]):
     def _notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
         notes = [*query_notes(self.query), *self.evidence.notes(self.estimated)]
+        notes += self.binned.notes if self.binned is not None else []
         if self.evidence.nothing:
             notes.insert(0, self.evidence.nothing)
         if not self.groups.complete:
