@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -128,23 +128,20 @@ def shapes_of(
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
     widths = np.diff(edges)
-    mean, common, own = (
-        predicted_means(counts, widths),
-        np.full_like(share, COMMON),
-        np.full_like(share, OWN),
-    )
+    mean = predicted_means(counts, widths)
+    common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
     if measured is not None:
         mean, common, own = weighed(mean, measured)
     found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
-    if whole:  # a bin of a single number hides nothing
-        single = found.widths <= 1
-        mean, common, own = (
-            np.where(single, 0.5, mean),
-            np.where(single, 0.0, common),
-            np.where(single, 0.0, own),
-        )
-        found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
-    return found
+    if not whole:
+        return found
+    single = found.widths <= 1  # a bin of one number hides nothing
+    return replace(
+        found,
+        mean=np.where(single, 0.5, mean),
+        common=np.where(single, 0.0, common),
+        own=np.where(single, 0.0, own),
+    )
 
 
 def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Floats, Floats]:
@@ -196,8 +193,8 @@ def predicted_means(counts: Floats, widths: Floats) -> Floats:
     """Mean positions, from densities that meet at the edges.
 
     The density at an edge is between those of the two bins, nearer to the narrower one's (in
-    logarithms). A bin between two edges falls or rises as these say; the first and the last bin have one edge, and fall off
-    so that it and the rows in the bin agree.
+    logarithms). A bin between two edges falls or rises as these say; the first and the last bin
+    have one edge, and fall off so that it and the rows in the bin agree.
     """
     density = np.maximum(counts, HALF_ROW) / widths
     size = len(density)

@@ -1,4 +1,4 @@
-"""Expressions of binned columns on points within the bins, and what they are there on the average."""
+"""Expressions of binned columns on points within the bins, and their means there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -80,8 +82,8 @@ class PointTable:
         codes = np.unravel_index(np.arange(self.cells), self.shape)
         inside = np.unravel_index(np.arange(math.prod(places)), places) if places else ()
         columns = []
-        for attribute, code in zip(self.columns, codes, strict=True):
-            code = np.repeat(code, len(self.weights))
+        for attribute, cell in zip(self.columns, codes, strict=True):
+            code = np.repeat(cell, len(self.weights))
             if attribute.name not in self.shapes:
                 columns.append(domain_array(attribute).take(arrow_array(code)))
                 continue
@@ -89,7 +91,9 @@ class PointTable:
             columns.append(self._numbers(attribute, code, point))
         return pa.table(columns, names=[a.name for a in self.columns])
 
-    def _numbers(self, attribute: Attribute, code: Floats, point: Floats) -> pa.Array:
+    def _numbers(
+        self, attribute: Attribute, code: npt.NDArray[Any], point: npt.NDArray[Any]
+    ) -> pa.Array:
         found = self.shapes[attribute.name]
         low, high = found.ends
         numbers = np.column_stack([low, found.points(self.count or 0), high])

@@ -2,7 +2,7 @@
 
 A term of the query is a sum over rows of w(x), and rows are known by their bins. It is replaced by
 the sum of E[w] in each bin, which every kind of release can estimate, as it is a function of the
-bin. What the bins hide of it has, with slope the derivatives of a formula by its terms, the variance
+bin. What the bins hide of it has, with the derivatives of a formula by its terms, the variance
 
   (1 − f)·Σ_rows Cov[w, w']          the rows of a group are a sample of those in the bin
   + TILT²·(1 − f)²·(Σ_rows Cov[w, p]/sd[p])²       and lie to one side in all bins
@@ -46,7 +46,6 @@ from voile.query.predicate import (
     wording,
 )
 from voile.query.query import OutputColumn, Query
-from voile.query.text import read_back
 from voile.schema import Schema
 
 CUT = 0.25
@@ -130,9 +129,8 @@ class BinnedQuery:
         self._row = row_prefix(self.original.tables)
         self._where = conjuncts(self.original.predicate) if self.original.predicate else ()
         self._cuts = tuple(p for p in self._where if self._is_hidden(p))
-        self._lost_groups = [
-            g for g in self.original.groups if not g.is_column and self._is_hidden(g)
-        ]
+        made = [group for group in self.original.groups if not group.is_column]
+        self._lost_groups = [group for group in made if self._is_hidden(group)]
         self.unknown += [wording(g) for g in self._lost_groups]
         self.query = self._rewritten()
 
@@ -272,11 +270,8 @@ class BinnedQuery:
             known = points.lookup(numbers, self._row).node
             if not self.schema[node.name].null:
                 return exp.paren(known)
-            return exp.Case(
-                ifs=[
-                    exp.If(this=read_back(f"NOT {column(node.name).canonical} IS NULL"), true=known)
-                ]
-            )
+            there = exp.Not(this=exp.Is(this=node.copy(), expression=exp.Null()))
+            return exp.Case(ifs=[exp.If(this=there, true=known)])
 
         return replace(value, node=value.node.copy().transform(replaced), text=wording(value))
 
@@ -409,7 +404,7 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
                 spread += moved[i] * moved[j] * weight
             if spread.any():
                 own[i, j] = summed(spread, a, b)
-    shifts = []
+    shifts: list[tuple[float, bool, tuple[Term | None, ...]]] = []
     for name, moved in by_column.items():
         position = points.positions[name]
         spread = np.sqrt(np.maximum(points.covariance(position, position), 0.0))
@@ -424,9 +419,8 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         open_ = np.ptp(truth, axis=1) > 0
         parts = [np.where(open_, share_of(w, truth, points), 0.0) if cut in t.cuts else None
                  for w, t in zip(on, hidden, strict=True)]  # fmt: skip
-        terms = tuple(
-            None if p is None else summed(p, t) for p, t in zip(parts, hidden, strict=True)
-        )
+        both_ = zip(parts, hidden, strict=True)
+        terms = tuple(None if part is None else summed(part, term) for part, term in both_)
         shifts.append((CUT, False, terms))
     return HiddenSums(tuple(hidden), sampled, own, shifts)
 
@@ -485,25 +479,20 @@ def between(found: EstimatedColumn, low: EstimatedColumn, high: EstimatedColumn)
 
 def is_linear(node: exp.Expr, names: set[str]) -> bool:
     """Whether an expression is linear in some columns, as it is written."""
-    if not any(c.name in names for c in node.find_all(exp.Column)):
+
+    def reads(part: exp.Expr) -> bool:
+        return any(c.name in names for c in part.find_all(exp.Column))
+
+    if not reads(node) or isinstance(node, exp.Column):
         return True
-    match node:
-        case exp.Column():
-            return True
-        case exp.Paren() | exp.Neg():
-            return is_linear(node.this, names)
-        case exp.Add() | exp.Sub():
-            return is_linear(node.this, names) and is_linear(node.expression, names)
-        case exp.Mul():
-            reads = [any(c.name in names for c in side.find_all(exp.Column))
-                     for side in (node.this, node.expression)]  # fmt: skip
-            return (
-                not all(reads) and is_linear(node.this, names) and is_linear(node.expression, names)
-            )
-        case exp.Div():
-            below = any(c.name in names for c in node.expression.find_all(exp.Column))
-            return not below and is_linear(node.this, names)
-    return False
+    if isinstance(node, exp.Paren | exp.Neg):
+        return is_linear(node.this, names)
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return False
+    left, right = node.this, node.expression
+    if reads(right) and (isinstance(node, exp.Div) or (isinstance(node, exp.Mul) and reads(left))):
+        return False
+    return is_linear(left, names) and is_linear(right, names)
 
 
 # ----------------------------------------------------------------------
@@ -520,30 +509,25 @@ def binned_query(query: Query, evidence: EvidenceOf, source: Any) -> BinnedQuery
         return None
     shapes, rows = {}, 0.0
     for attribute in binned:
-        counts = bin_counts(attribute.name, evidence, source, query)
-        measured = (
-            source.bin_positions(attribute.name) if isinstance(source, MeasuredBins) else None
-        )
+        counts = bin_counts(attribute.name, evidence, source)
+        knows = isinstance(source, MeasuredBins)
+        measured = source.bin_positions(attribute.name) if knows else None
         shapes[attribute.name] = shapes_of(attribute, counts[: attribute.domain.size], measured)
         rows = float(np.maximum(counts, 0.0).sum())
     return BinnedQuery(query, schema, source, shapes, rows)
 
 
-def bin_counts(name: str, evidence: EvidenceOf, source: Any, query: Query) -> Floats:
+def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
     """How many rows are in each bin of a column, and how many have none."""
     attribute = source.engine.schema[name]
-    by_bin = Query(f"select {name}, count(*) from {query.sql[:0]}release group by 1", None,
-                   (OutputColumn("n", ROWS),), (column(name),))  # fmt: skip
+    by_bin = Query("", None, (OutputColumn("n", ROWS),), (column(name),))
     found = evidence(by_bin, source)
     values = np.asarray(found.values(ROWS, {}), float)
-    counts = np.zeros(attribute.size)
-    edges = np.array(attribute.domain.edges)
+    counts, edges = np.zeros(attribute.size), np.array(attribute.domain.edges)
     for (key,), value in zip(found.groups.keys, values, strict=True):
-        last = attribute.size - 1
-        place = (
-            last
-            if key is None
-            else min(int(np.searchsorted(edges, key, "right")) - 1, len(edges) - 2)
-        )
+        if key is None:
+            place = attribute.size - 1
+        else:
+            place = min(int(np.searchsorted(edges, key, "right")) - 1, attribute.domain.size - 1)
         counts[place] += value
     return counts

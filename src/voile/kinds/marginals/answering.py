@@ -575,5 +575,4 @@ class MarginalEvidence(Evidence):
         """Notes for the analyst on this answer."""
         beyond = [t.read.columns for t in self._totals.values() if t.unbiased is None]
         names = self.source.schema.names
-        notes = [BEYOND.format(", ".join(names[i] for i in c)) for c in dict.fromkeys(beyond)]
-        return notes
+        return [BEYOND.format(", ".join(names[i] for i in c)) for c in dict.fromkeys(beyond)]
