@@ -12,10 +12,11 @@ from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
 from voile.options.choices import Nulls
 
 if TYPE_CHECKING:
+    from voile.learning import LearntSchema
     from voile.schema import Schema
 
-    SchemaSource = Schema | str | Path | Mapping[str, Any]
-    """A domain, or where it is declared."""
+    SchemaSource = Schema | LearntSchema | str | Path | Mapping[str, Any]
+    """A domain, where it is declared, or 'active': what the table holds."""
 else:
     SchemaSource = Any  # checked where it is read; models must load without it
 
@@ -33,7 +34,8 @@ ColumnsOption = Annotated[
     MaybeNames, Flag("Columns to use: a,b,c (quote names with commas).", reads=NAMES)
 ]
 SchemaOption = Annotated[
-    SchemaSource | None, Flag("A codebook that declares the domain.", reads=PATH)
+    SchemaSource | None,
+    Flag("A codebook that declares the domain, or active: what the table holds.", reads=PATH),
 ]
 NullsOption = Annotated[Nulls, Flag("error, drop or as-value.")]
 NameOption = Annotated[str | None, Flag("The table's name in SQL.")]

@@ -87,6 +87,13 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    schema_share: Annotated[
+        float | None,
+        Flag("marginals: the share of the budget that learning the domain may take, where no "
+             "codebook declares it (0.1 if not given).", hint="0.1 is usual; 0.3 where columns "
+             "have many values"),
+        Field(gt=0, lt=1, allow_inf_nan=False),
+    ] = None  # fmt: skip
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -161,5 +168,6 @@ class MarginalKeywords(TypedDict, total=False):
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    schema_share: float | None
     name: str | None
     simulate_seed: int | None
