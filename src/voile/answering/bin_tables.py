@@ -99,8 +99,6 @@ class PointTable:
         numbers = np.column_stack([low, found.points(self.count or 0), high])
         missing = code >= found.size
         values = numbers[np.where(missing, 0, code), point]
-        if attribute.kind == "integer":
-            return arrow_array(values.astype(np.int64), missing)
         return arrow_array(values, missing)
 
     def numbers(self, part: Expression | Predicate) -> Floats:

@@ -57,6 +57,14 @@ UNKNOWN = (
     "{} depends on where in its bin a number lies, of which the release says nothing: counted by "
     "the middles of bins, without an interval; cut at the edges of the schema's bins, with >= and <"
 )
+CUTTING = (
+    "{} cuts inside a bin: the estimate interpolates in it, and the interval of a count includes "
+    "all of its rows; counts at the edges of the schema's bins, with >= and <, are sharper"
+)
+CLAMPED = (
+    "{} was published between {:g} and {:g}: numbers beyond count as these ends, and statistics "
+    "are of the numbers so moved"
+)
 ROWS = Total(Term())
 EvidenceOf = Callable[[Query, Any], Evidence]
 
@@ -373,8 +381,17 @@ class BinnedQuery:
 
     @property
     def notes(self) -> list[str]:
-        """What could not be said."""
-        return [UNKNOWN.format(" and ".join(dict.fromkeys(self.unknown)))] if self.unknown else []
+        """What could not be said, and where conditions cut bins."""
+        lost = dict.fromkeys(self.unknown)
+        cuts = dict.fromkeys(in_words(c) for t in self._terms.values() for c in t.cuts)
+        cut = [words for words in cuts if words not in lost]
+        found = [CUTTING.format(" and ".join(cut))] if cut else []
+        found += [
+            CLAMPED.format(name, shape.edges[0], shape.edges[-1])
+            for name, shape in self.shapes.items()
+            if self.schema[name].clamp and any(name in v.attributes for v in self.original.values)
+        ]
+        return [*found, *([UNKNOWN.format(" and ".join(lost))] if lost else [])]
 
 
 # ----------------------------------------------------------------------
