@@ -27,7 +27,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.schema import Attribute, Bins
 
-COMMON, OWN = 0.12, 0.14
+COMMON, OWN = 0.16, 0.14
 """Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
 TILT = 0.2
 """How far the mean of a group is off that of all rows, in standard deviations within the bin."""
