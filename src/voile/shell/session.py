@@ -14,7 +14,7 @@ from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.kinds.release import Release
 from voile.terminal import say, say_notes, show, show_lines
-from voile.terminal.answers import explanation_view, show_csv
+from voile.terminal.answers import covers_sentence, explanation_view, show_csv
 from voile.terminal.escaping import console, json_text
 
 SKIPPED = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
@@ -170,8 +170,7 @@ class Session:
         if not answer.rows:
             say("no group is left: there is nothing to estimate")
         elif answer.covers != self._covers:  # said when it changes, not after each answer
-            one = "the interval" if len(answer.rows) == 1 else "each interval"
-            say(f"{one} covers {answer.covers}")
+            say(covers_sentence(answer))
             self._covers = answer.covers
 
     @contextmanager

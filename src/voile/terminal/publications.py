@@ -8,10 +8,13 @@ from voile.terminal import table_of
 from voile.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from voile.evaluate.exposure import Exposure
     from voile.inspection import Inspection
     from voile.kinds.classes.column_hierarchy import ColumnHierarchy
     from voile.kinds.classes.generalizing import Generalized
+    from voile.kinds.manifest import Disclosed
     from voile.kinds.perturbed.combining import Combination
     from voile.kinds.perturbed.manifest import LocalManifest
     from voile.kinds.perturbed.publishing import Perturbation
@@ -92,6 +95,25 @@ def facts(found: Inspection) -> list[str]:
     return lines
 
 
+MOST_NAMED = 8
+"""Columns that one line about what is disclosed names."""
+
+
+def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
+    """What is disclosed, a line for all columns of which the same is; JSON has each by itself."""
+    alike: dict[str, list[str]] = {}
+    for one in disclosed:
+        what, _, column = one.what.rpartition(" in ")
+        alike.setdefault(what or one.what, []).append(column if what else "")
+    lines = []
+    for what, columns in alike.items():
+        more = len(columns) - MOST_NAMED
+        named = ", ".join(filter(None, columns[:MOST_NAMED]))
+        rest = f" and {more:,} more columns (--json lists all)" if more > 0 else ""
+        lines.append(f"{what} in {named}{rest}" if named else what)
+    return lines
+
+
 def published_view(done: PublishResult) -> Any:
     """What the steward is shown of a release of any kind."""
     from rich.markup import escape
@@ -100,7 +122,7 @@ def published_view(done: PublishResult) -> Any:
     rows = [
         ["release", escape(str(done.release.path))],
         *[[escape(name), escape(text)] for name, text in done.facts()],
-        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]
     if manifest.simulated:
@@ -160,7 +182,7 @@ def perturbation_view(done: Perturbation) -> Any:
         ["rows", f"{manifest.rows:,}"
                  + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
         ["promise", promise_line(manifest)],
-        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]  # fmt: skip
     if manifest.simulated:
