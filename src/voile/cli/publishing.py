@@ -14,21 +14,22 @@ from voile.cli.common import (
     CsvSafeOpt,
     JsonOpt,
     NoRegisterOpt,
-    NullTextOpt,
     RegisterOpt,
     SignOpt,
     TableArg,
     commands,
     inode,
     key_of,
+    read_table,
     refuse_table,
     register_of,
     signed_data,
 )
-from voile.cli.flags import Given, with_flags
+from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
 from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
 from voile.kinds.registry import kinds, load_failures, publishing_kind
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, show
 from voile.terminal.answers import say_formulas
 from voile.terminal.progress import progress_bar
@@ -69,10 +70,11 @@ def method_of(args: Sequence[str]) -> str | None:
 
 
 @commands.command(cls=PublishCommand)
+@with_reading
 @with_flags(
     *(kind.options for kind in PUBLISHED),
     after={
-        "null_text": "nulls",
+        "reading": "nulls",
         "overwrite": "name",
         "sign": "overwrite",
         "register": "simulate_seed",
@@ -89,7 +91,7 @@ def publish(
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
     method: Annotated[str, typer.Option(help=known_methods())] = "alphabeta",
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
@@ -99,12 +101,11 @@ def publish(
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
-    import voile
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)
     key = key_of(sign)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
     with progress_bar() as progress:
@@ -131,13 +132,14 @@ APPLIED = ("insensitive", "identifiers", "suppression")
 
 
 @commands.command()
+@with_reading
 @with_flags(
     ClassOptions,
     without=("recode", "name", "simulate_seed", "error_model"),
     after={
         "method": "identifiers",
-        "null_text": "nulls",
-        "save": "null_text",
+        "reading": "nulls",
+        "save": "reading",
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
@@ -156,7 +158,7 @@ def generalize(
     method: Annotated[
         str, typer.Option(help="mondrian, fulldomain, suppress or trivial.")
     ] = "mondrian",
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the recoding in this file, for new rows.")
     ] = None,
@@ -175,14 +177,13 @@ def generalize(
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
-    import voile
     from voile.files import write_whole
     from voile.kinds.classes.generalizing import check_places, generalize
     from voile.kinds.table_files import check_file
 
     check_file(output, overwrite=overwrite)
     check_places(table, output, save, overwrite=overwrite)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     if apply is not None:
         check_applied(given, save)
     with progress_bar() as progress:
@@ -220,12 +221,13 @@ def check_applied(given: Given, save: Path | None) -> None:
 
 
 @commands.command()
+@with_reading
 @with_flags(
     HierarchyOptions,
     after={
         "schema": "fanout",
-        "null_text": "schema",
-        "output": "null_text",
+        "reading": "schema",
+        "output": "reading",
         "overwrite": "output",
         "as_json": "overwrite",
     },
@@ -235,7 +237,7 @@ def hierarchy(
     table: TableArg,
     column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column it is for.")],
     schema: Annotated[Path | None, typer.Option(help="A codebook with the column.")] = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write it to FILE.csv, as ARX does.")
     ] = None,
@@ -256,9 +258,7 @@ def hierarchy(
         check_outside(output)
         check_target(output, overwrite=overwrite)
     codebook = None if schema is None else voile.Schema.open(schema)
-    found = column_hierarchy(
-        voile.read(table, null_text=tuple(null_text or ())), column, asked, codebook
-    )
+    found = column_hierarchy(read_table(table, reading), column, asked, codebook)
     if found.levels.derived:
         say(f"note: computed from the rows of {column!r}: a release that shows it tells about them")
     if output is not None:

@@ -10,13 +10,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from voile.files import sha256
-from voile.learning.account import SchemaAccount
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+
+if TYPE_CHECKING:
+    from voile.learning.account import SchemaAccount
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
@@ -90,7 +92,7 @@ class Disclosed(ManifestPart):
 class Manifest(ManifestPart):
     """A Voile release: what is written down of every kind of them."""
 
-    since_2: ClassVar[LaterKeys] = {"registered": True}
+    since_2: ClassVar[LaterKeys] = {"registered": True, "people": True}
     """What a manifest of version 1 does not have."""
     format: Literal["voile-release"] = "voile-release"
     version: Literal[1, 2] = 2

@@ -19,6 +19,7 @@ from voile.engines.table import Table
 from voile.errors import VoileError
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
+from voile.kinds.people import BoundedRows, PeopleCount, kept_rows
 from voile.kinds.registration import (
     PENDING,
     NoRegistration,
@@ -48,11 +49,17 @@ class PublishResult:
     notes: tuple[str, ...]
     account: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """What the register says of the data set, this release included; None where it has none."""
+    people: PeopleCount | None = field(default=None, kw_only=True)
+    """How many people there are, where the options name them."""
 
     def facts(self) -> list[tuple[str, str]]:
         """What the steward is shown of it, by name, besides what every release has."""
         rows = f"{self.rows_in:,} in, {self.release.manifest.rows:,} out"
         return [("rows", rows), ("promise", self.release.promise_in_short)]
+
+    def people_facts(self) -> list[tuple[str, str]]:
+        """How many people there are, by name; a true count, for the steward alone."""
+        return [] if self.people is None else [("people", self.people.words)]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, for `--json`."""
@@ -72,6 +79,7 @@ class PublishResult:
             "notes": list(self.notes),
             "registered": manifest.registered,
             "register": self.account,
+            "people": None if self.people is None else self.people.to_dict(),
         }
 
 
@@ -162,11 +170,13 @@ def publish(
     """
     key = key_of(sign)
     kind.check_place(options, to)
-    source = connect(table)
+    given = table if isinstance(table, BoundedRows) else connect(table)
+    kept = kept_rows(given, options)
+    source = given.source if isinstance(given, BoundedRows) else given
     simulated = getattr(options, "simulate_seed", None) is not None
     with (
         place_for(to, overwrite=overwrite) as target,
-        kind.draft(source, options, target, progress or Silent()) as draft,
+        kind.draft(rows_of(source, kept), options, target, progress or Silent()) as draft,
     ):
         entry = None
         if register is not None and not simulated:
@@ -175,12 +185,30 @@ def publish(
         if to is not None:
             notes = lost_signatures(target, key)
             release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
-            done = with_account(draft.done(release), entry)
+            done = with_people(with_account(draft.done(release), entry), kept)
             return replace(done, notes=(*done.notes, *notes))
-        done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
+        done = with_people(draft.done(put(draft, target, overwrite=overwrite, sign=key)), kept)
     removed_with(done.release)
     PENDING.add(done.release, PendingEntry(entry, key))
     return done
+
+
+def rows_of(source: Table, kept: BoundedRows | None) -> Table:
+    """What is published of a table: all rows, or those that were kept of each person."""
+    return source if kept is None else kept.table
+
+
+def with_people(done: PublishResult, kept: BoundedRows | None) -> PublishResult:
+    """The result with what was left out of the rows of people."""
+    if kept is None:
+        return done
+    left_out = kept.count.rows_left_out
+    return replace(
+        done,
+        rows_in=done.rows_in + left_out,
+        rows_dropped=done.rows_dropped + left_out,
+        people=kept.count,
+    )
 
 
 def begun(register: Registrar, source: Table, name: str, *, temporary: bool) -> Registration:

@@ -12,9 +12,12 @@ from voile.kinds.options import (
     ColumnsOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
+    check_person,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Noise, Nulls
@@ -59,6 +62,8 @@ class CountOptions(Options):
         Field(gt=0, allow_inf_nan=False),
     ] = None  # fmt: skip
     noise: Annotated[Noise, Flag("conjuncts: binomial or gaussian.")] = "binomial"
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -66,6 +71,7 @@ class CountOptions(Options):
     def _check(self) -> CountOptions:
         from voile.privacy.interactive.confidence import check_promise  # noqa: PLC0415  (flags load without it)
 
+        check_person(self)
         if self.direct and self.subsets is not None:
             raise UsageError(
                 f"{spelled('subsets')} does not go with {spelled('direct', True)}, which counts "
@@ -99,5 +105,7 @@ class CountKeywords(TypedDict, total=False):
     eta: float
     rho: float | None
     noise: Noise
+    person: str | None
+    rows_per_person: int | None
     name: str | None
     simulate_seed: int | None

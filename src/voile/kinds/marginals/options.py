@@ -14,9 +14,12 @@ from voile.kinds.options import (
     ColumnsOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
+    check_person,
 )
 from voile.options import Flag, Options, Reader, split_names
 from voile.options.choices import Nulls, Unit
@@ -87,6 +90,8 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     schema_share: Annotated[
         float | None,
         Flag("marginals: the share of the budget that learning the domain may take, where no "
@@ -115,6 +120,7 @@ class MarginalOptions(Options):
                 f"{spelled('pure', True)} promises ε with δ = 0, and {spelled('delta')} was given",
                 hint="leave one of them out",
             )
+        check_person(self)
         self._check_range()
         self._check_tables()
         return self
@@ -168,6 +174,8 @@ class MarginalKeywords(TypedDict, total=False):
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    person: str | None
+    rows_per_person: int | None
     schema_share: float | None
     name: str | None
     simulate_seed: int | None
