@@ -44,6 +44,17 @@ NullTextOption = Annotated[
 SeedOption = Annotated[
     int | None, Flag("For simulations: coins from this seed. Protects nobody; is marked.")
 ]
+EpsilonOption = Annotated[
+    float | None,
+    Flag(
+        "ε of differential privacy, for adding or removing a person (1 if not given).",
+        hint="1 is usual; a smaller one promises more",
+    ),
+    Field(gt=0, allow_inf_nan=False),
+]
+WeakOption = Annotated[
+    bool, Flag("Publish although the promise says nothing; the release is marked.")
+]
 HierarchiesOption = Annotated[
     Mapping[str, Any] | None,
     Flag(

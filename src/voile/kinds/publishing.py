@@ -16,7 +16,7 @@ from typing import Any
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import VoileError
+from voile.errors import PromiseError, VoileError, spelled
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.registration import (
@@ -125,10 +125,12 @@ def put(
     overwrite: bool,
     entry: Registration | None = None,
     sign: SigningKey | None = None,
+    weak: bool = True,
 ) -> Release:
     """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it.
 
-    The register's entry, if there is one, is on disk before the folder has its name.
+    The register's entry, if there is one, is on disk before the folder has its name. A promise
+    that says nothing is refused unless it may be `weak`.
     """
     with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
@@ -136,6 +138,8 @@ def put(
 
         @contextmanager
         def placing(written: Release) -> Iterator[None]:
+            if not weak:
+                refuse_weak(written.manifest)
             with draft.placing(written), entered(entry, written, target):
                 yield
 
@@ -164,6 +168,7 @@ def publish(
     kind.check_place(options, to)
     source = connect(table)
     simulated = getattr(options, "simulate_seed", None) is not None
+    weak = simulated or getattr(options, "weak", True)
     with (
         place_for(to, overwrite=overwrite) as target,
         kind.draft(source, options, target, progress or Silent()) as draft,
@@ -174,13 +179,23 @@ def publish(
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
             notes = lost_signatures(target, key)
-            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
+            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key, weak=weak)
             done = with_account(draft.done(release), entry)
             return replace(done, notes=(*done.notes, *notes))
-        done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
+        done = draft.done(put(draft, target, overwrite=overwrite, sign=key, weak=weak))
     removed_with(done.release)
     PENDING.add(done.release, PendingEntry(entry, key))
     return done
+
+
+def refuse_weak(manifest: Manifest) -> None:
+    """Refuse a promise that says nothing."""
+    if weakness := manifest.weakness():
+        raise PromiseError(
+            f"the promise says next to nothing: {weakness}",
+            hint=f"ask for ε: {spelled('epsilon', 1)}; or publish it knowingly with "
+            f"{spelled('weak', True)}, and the release is marked",
+        )
 
 
 def begun(register: Registrar, source: Table, name: str, *, temporary: bool) -> Registration:

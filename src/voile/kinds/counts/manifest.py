@@ -20,6 +20,7 @@ from voile.kinds.manifest import (
     ManifestPart,
     free_name,
     read_off_disclosed,
+    weak_epsilon,
 )
 from voile.privacy.guarantees.statements import Statement, not_kept, void
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
@@ -179,6 +180,10 @@ class ConjunctManifest(Manifest):
             raise ValueError(f"{self.rows} figures are not all that the tables have")
         if p.noise_parameter != self.law.parameter:
             raise ValueError(f"the noise is not {p.noise} noise of 2·{p.unit_variance}")
+
+    def weakness(self) -> str:
+        """Log-odds may rise by so much that a belief may become near certainty."""
+        return weak_epsilon(self.guarantee.delta)
 
     @property
     def law(self) -> NoiseLaw:

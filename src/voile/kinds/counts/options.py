@@ -15,6 +15,7 @@ from voile.kinds.options import (
     SchemaOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Noise, Nulls
@@ -58,7 +59,13 @@ class CountOptions(Options):
              hint="0.5 is usual; a smaller one promises more"),
         Field(gt=0, allow_inf_nan=False),
     ] = None  # fmt: skip
-    noise: Annotated[Noise, Flag("conjuncts: binomial or gaussian.")] = "binomial"
+    noise: Annotated[
+        Noise,
+        Flag(
+            "conjuncts: binomial or gaussian. marginals: gaussian or geometric (what errs least)."
+        ),
+    ] = "binomial"
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -99,5 +106,6 @@ class CountKeywords(TypedDict, total=False):
     eta: float
     rho: float | None
     noise: Noise
+    weak: bool
     name: str | None
     simulate_seed: int | None

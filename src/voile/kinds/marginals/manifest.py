@@ -9,7 +9,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Finite, Manifest, ManifestPart, read_off_disclosed
+from voile.kinds.manifest import (
+    Disclosed,
+    Finite,
+    Manifest,
+    ManifestPart,
+    read_off_disclosed,
+    weak_epsilon,
+)
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
 from voile.options.choices import Unit
 from voile.privacy.guarantees.statements import Statement, not_kept, void
@@ -103,7 +110,7 @@ class MarginalGuarantee(ManifestPart):
 class MarginalManifest(Manifest):
     """Noisy tables of every few columns, and a model fitted to them."""
 
-    method: Literal["marginals"] = "marginals"
+    method: Literal["marginals", "full-table"] = "marginals"
     parameters: MarginalParameters
     guarantee: MarginalGuarantee
     model: ModelParameters
@@ -130,6 +137,10 @@ class MarginalManifest(Manifest):
             )
         if p.order != (found := order_of(self.plan, p.tables)):
             raise ValueError(f"the order is {p.order}, and what was measured has {found}")
+
+    def weakness(self) -> str:
+        """ε is so large that a belief may become near certainty."""
+        return weak_epsilon(self.guarantee.epsilon)
 
     @cached_property
     def plan(self) -> MeasurementPlan:

@@ -12,14 +12,16 @@ from voile.errors import UsageError, spelled
 from voile.kinds.options import (
     PATH,
     ColumnsOption,
+    EpsilonOption,
     NameOption,
     NullsOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
 )
 from voile.options import Flag, Options, Reader, split_names
-from voile.options.choices import Nulls, Unit
+from voile.options.choices import MarginalNoise, Nulls, Unit
 
 EPSILON, DELTA = 1.0, 1e-9
 HIGHEST_ORDER = 4
@@ -43,16 +45,13 @@ class MarginalOptions(Options):
     looking at the table: neither the tables nor the order nor the workload.
     """
 
-    method: Annotated[Literal["marginals"], Flag("How rows are counted.")] = "marginals"
+    method: Annotated[Literal["marginals", "full-table"], Flag("How rows are counted.")] = (
+        "marginals"
+    )
     columns: ColumnsOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
     nulls: NullsOption = "error"
-    epsilon: Annotated[
-        float | None,
-        Flag("marginals: ε of differential privacy (1 if not given).",
-             hint="1 is usual; a smaller one promises more"),
-        Field(gt=0, allow_inf_nan=False),
-    ] = None  # fmt: skip
+    epsilon: EpsilonOption = None
     delta: Annotated[
         float | None,
         Flag("conjuncts: δ, by which log-odds of a belief may rise (1 if not given). "
@@ -67,6 +66,12 @@ class MarginalOptions(Options):
     pure: Annotated[
         bool, Flag("marginals: ε alone, with δ = 0: geometric noise, which is larger.")
     ] = False
+    noise: Annotated[
+        MarginalNoise | None,
+        Flag(
+            "conjuncts: binomial or gaussian. marginals: gaussian or geometric."
+        ),
+    ] = None
     order: Annotated[
         int | None,
         Flag("marginals: tables of up to so many columns (chosen from budget and size).",
@@ -87,6 +92,7 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -108,6 +114,18 @@ class MarginalOptions(Options):
                 f"{spelled('pure', True)} promises ε with δ = 0, and {spelled('delta')} was given",
                 hint="leave one of them out",
             )
+        if self.pure and self.noise == "gaussian":
+            raise UsageError(
+                f"{spelled('noise', 'gaussian')} keeps no ε with δ = 0, as {spelled('pure', True)} "
+                "promises",
+                hint="leave one of them out",
+            )
+        if self.rho is not None and self.noise == "geometric":
+            raise UsageError(
+                f"{spelled('rho')} is for normal noise, and {spelled('noise', 'geometric')} was "
+                "given",
+                hint=f"state the promise with {spelled('epsilon')}",
+            )
         self._check_range()
         self._check_tables()
         return self
@@ -115,6 +133,12 @@ class MarginalOptions(Options):
     def _check_tables(self) -> None:
         """One option says which tables there are; another would be left unread."""
         given = [n for n in ("tables", "workload", "order") if getattr(self, n) is not None]
+        if given and self.method == "full-table":
+            raise UsageError(
+                f"{spelled(given[0])} does not go with {spelled('method', 'full-table')}: there is "
+                "one table, of all columns",
+                hint=f"say {spelled('method', 'marginals')}",
+            )
         if len(given) > 1:
             one, other = given[:2]
             hints = {"tables": "the tables say how many columns they have"}
@@ -142,6 +166,11 @@ class MarginalOptions(Options):
             )
 
     @property
+    def geometric(self) -> bool:
+        """Whether noise is geometric."""
+        return self.pure or self.noise == "geometric"
+
+    @property
     def drop_nulls(self) -> bool:
         """Whether rows with a NULL are left out."""
         return self.nulls == "drop"
@@ -157,9 +186,11 @@ class MarginalKeywords(TypedDict, total=False):
     delta: float | None
     rho: float | None
     pure: bool
+    noise: MarginalNoise | None
     order: int | None
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    weak: bool
     name: str | None
     simulate_seed: int | None

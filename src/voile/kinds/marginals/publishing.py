@@ -238,6 +238,9 @@ def chosen_terms(
 ) -> ChosenTables:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
     sizes, budget = rows.sizes, budget_of(options)
+    if options.method == "full-table":
+        whole = tuple(range(len(sizes)))
+        return planned(sizes, balanced(sizes, [whole]), budget, "given")
     if options.tables is not None:
         weights = balanced(sizes, named(options.tables, schema))
         return planned(sizes, weights, budget, "given")
@@ -270,7 +273,7 @@ def planned(
 def budget_of(options: MarginalOptions) -> MeasuringBudget:
     """What the promise leaves to measure with; a choice of tables makes the account zCDP's."""
     epsilon = EPSILON if options.epsilon is None else options.epsilon
-    if options.pure:
+    if options.geometric:
         return MeasuringBudget("geometric", options.unit, epsilon, epsilon)
     if options.rho is not None:
         return MeasuringBudget("gaussian", options.unit, options.rho, options.rho)
@@ -422,10 +425,11 @@ def manifest_of(
     schema, chosen = prepared.schema, prepared.chosen
     plan = chosen.plan
     names = schema.names
-    kind: GuaranteeKind = "dp" if options.pure else "zcdp" if options.rho else "approximate-dp"
+    kind: GuaranteeKind = "dp" if options.geometric else "zcdp" if options.rho else "approximate-dp"
     at = options.delta or (AT if options.rho else DELTA)
     return MarginalManifest(
         voile=__version__,
+        method=options.method,
         name=prepared.name,
         parameters=MarginalParameters(
             noise=plan.noise,

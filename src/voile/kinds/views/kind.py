@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from voile.errors import UsageError
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
+    from voile.kinds.choosing import Candidate, EpsilonPromise, PublicSize
     from voile.kinds.publishing import Draft
     from voile.progress import Progress
 
@@ -50,6 +51,11 @@ class Views(FolderKind):
         found: AbstractContextManager[Draft] = self.load("series_publishing:series_draft")(
             table, options, target, progress
         )
+        return found
+
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[Candidate]:
+        """Ways to publish under (ε, δ), with their errors."""
+        found: Sequence[Candidate] = self.load("candidates:view_candidates")(public, promise)
         return found
 
     def frontier(self) -> Mapping[str, FrontierMethod]:

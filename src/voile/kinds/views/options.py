@@ -12,17 +12,28 @@ from pydantic import Field, model_validator
 from voile.errors import UsageError, spelled
 from voile.kinds.options import (
     ColumnsOption,
+    EpsilonOption,
     NameOption,
     NullsOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Adversary, Form, Nulls
 
 POSTERIOR = 0.2
+EPSILON_PRIOR = 0.01
+"""d of a view that promises ε: small enough that records are kept as often as ε allows, nearly."""
 SERIES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def epsilon_promise(epsilon: float) -> tuple[float, float]:
+    """(d, γ) of a view that is ε-differentially private for adding or removing a record."""
+    from voile.privacy.guarantee import after  # noqa: PLC0415  (flags load without it)
+
+    return EPSILON_PRIOR, after(EPSILON_PRIOR, epsilon)
 
 
 class ViewOptions(Options):
@@ -42,6 +53,7 @@ class ViewOptions(Options):
         None
     )
     posterior: Annotated[float, Flag("γ: no such belief may exceed this.")] = POSTERIOR
+    epsilon: EpsilonOption = None
     adversary: Annotated[Adversary, Flag("independent or exclusive.")] = "independent"
     retention: Annotated[
         float | None,
@@ -92,6 +104,7 @@ class ViewOptions(Options):
         str | Path | None,
         Flag("With --series: a file elsewhere that notices an older copy of the ledger."),
     ] = None
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -110,6 +123,18 @@ class ViewOptions(Options):
     def _check_promise(self) -> None:
         from voile.privacy.guarantee import DGamma  # noqa: PLC0415  (flags load without it)
 
+        if self.epsilon is not None:
+            for name in self.given("prior_factor", "prior", "posterior"):
+                raise UsageError(
+                    f"{spelled('epsilon')} and {spelled(name)} are two promises",
+                    hint="give one of them",
+                )
+            if self.adversary == "exclusive" or self.series is not None:
+                other = spelled("series") if self.series else spelled("adversary", "exclusive")
+                raise UsageError(
+                    f"{other} does not go with {spelled('epsilon')}",
+                    hint=f"state the promise with {spelled('prior')} and {spelled('posterior')}",
+                )
         if self.prior_factor is not None and self.prior is not None:
             raise UsageError(
                 f"{spelled('prior')} and {spelled('prior_factor')} were both given",
@@ -169,13 +194,15 @@ class ViewOptions(Options):
     @property
     def tells_rows(self) -> bool:
         """Whether a published parameter is a function of n, from which n follows."""
-        return self.prior is None or self.max_view_ratio is not None
+        by_factor = self.prior is None and self.epsilon is None
+        return by_factor or self.max_view_ratio is not None
 
 
 class ViewKeywords(TypedDict, total=False):
     """The same as keywords, but for those of `publish` itself."""
 
     prior: float | None
+    epsilon: float | None
     adversary: Adversary
     max_view_ratio: float | None
     noise_prior: Any
@@ -189,6 +216,7 @@ class ViewKeywords(TypedDict, total=False):
     always_fresh: bool
     ledger: str | Path | None
     counter: str | Path | None
+    weak: bool
     name: str | None
 
 

@@ -1,0 +1,36 @@
+"""A noisy view under ε, with what counts would be off by: from public numbers alone."""
+
+from __future__ import annotations
+
+import math
+
+from voile.kinds.choosing import Candidate, Columns, EpsilonPromise, PublicSize, expected_error
+from voile.kinds.views.alphabeta import AlphaBeta
+from voile.kinds.views.options import epsilon_promise
+from voile.kinds.views.promise import MOST_ROWS
+from voile.privacy.planner import plan
+from voile.privacy.spent import NOTHING
+
+LEAST = 1e-3
+"""The least ε that a view is considered for."""
+
+
+def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candidate]:
+    """One view; none where part of the promise went into a private schema."""
+    if promise.spent != NOTHING or promise.pure < LEAST:
+        return []
+    prior, posterior = epsilon_promise(promise.pure)
+    from voile.privacy import DGamma  # noqa: PLC0415  (candidates are seldom asked for)
+
+    planned = plan(DGamma(prior, posterior), "multiset")
+    mechanism, size = AlphaBeta(planned.retention, planned.noise), math.prod(public.sizes)
+    if mechanism.expected_noise(size) > MOST_ROWS:
+        return []
+
+    def error(columns: Columns, count: float) -> float | None:
+        tuples = size // math.prod(public.sizes[i] for i in columns)
+        return math.sqrt(float(mechanism.variance(count, float(tuples))))
+
+    options = {"epsilon": promise.pure}
+    found = expected_error(public, error, modelled=False)
+    return [Candidate("alphabeta", found, "a noisy view", options)]
