@@ -113,6 +113,17 @@ class Bins(NumberedDomain):
         """The middle of the bin with that code."""
         return (self.edges[code] + self.edges[code + 1]) / 2
 
+    @property
+    def lows(self) -> tuple[float, ...]:
+        """The smallest number in each bin."""
+        return self.edges[:-1]
+
+    @cached_property
+    def highs(self) -> tuple[float, ...]:
+        """The largest double in each bin."""
+        below = (math.nextafter(edge, -math.inf) for edge in self.edges[1:-1])
+        return (*below, self.edges[-1])
+
     @cached_property
     def _table(self) -> Numbers:
         return np.array(self.edges, dtype=np.float64)

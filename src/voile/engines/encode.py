@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrow import arrow_array, numpy_array, text_array
-from voile.schema import Attribute, Bins, Interval, Range, Values
+from voile.schema import Attribute, Bins, DayBins, Interval, Range, Values, WholeBins
+from voile.schema.attribute import day_of
 
 ARROW = {
     "categorical": pa.string(),
@@ -19,6 +20,15 @@ ARROW = {
     "boolean": pa.bool_(),
     "date": pa.date32(),
 }
+
+
+def column_type(attribute: Attribute) -> Any:
+    """The Arrow type of an attribute's values: middles of bins of whole numbers are doubles."""
+    if attribute.kind == "integer" and isinstance(attribute.domain, Bins):
+        return pa.float64()
+    return ARROW[attribute.kind]
+
+
 OUTSIDE = -1
 """The code of a value that the domain does not have."""
 
@@ -32,8 +42,8 @@ def listed_values(attribute: Attribute) -> Any:
         case "date":
             days = np.array(values, "datetime64[D]").astype(np.int32)
             return arrow_array(days).view(pa.date32())
-        case kind:
-            return arrow_array(np.array(values, ARROW[kind].to_pandas_dtype()))
+        case _:
+            return arrow_array(np.array(values, column_type(attribute).to_pandas_dtype()))
 
 
 def domain_array(attribute: Attribute) -> Any:
@@ -74,13 +84,35 @@ def clamped(column: Any, attribute: Attribute) -> Any:
     match attribute.domain:
         case Range(low, high) | Interval(low, high):
             ends: tuple[Any, Any] = (low, high)
+        case DayBins(edges):
+            ends = (day_of(edges[0]), day_of(edges[-1]))
+        case WholeBins(edges):
+            ends = (int(edges[0]), int(edges[-1]))
         case Bins(edges):
             ends = (edges[0], edges[-1])
+        case Values() if attribute.clamp:
+            return nearest(column, attribute)
         case _:
             return column
     least, most = (pa.scalar(end, type=column.type) for end in ends)
     return pc.min_element_wise(pc.max_element_wise(column, least, skip_nulls=False), most,
                                skip_nulls=False)  # fmt: skip
+
+
+def nearest(column: Any, attribute: Attribute) -> Any:
+    """The listed number or date that is nearest to each; of two, the larger one."""
+    listed = listed_values(attribute)
+    days = attribute.kind == "date"
+    known = np.sort(numpy_array(listed.cast(pa.int32()) if days else listed).astype(np.float64))
+    given = column.cast(pa.int32()) if days else column
+    numbers = numpy_array(given, 0).astype(np.float64)
+    between = (known[1:] + known[:-1]) / 2
+    found = known[np.searchsorted(between, numbers, side="right")]
+    mask = numpy_array(column.is_null()) if column.null_count else None
+    if attribute.kind == "numeric":
+        return arrow_array(found, mask)
+    whole = arrow_array(found.astype(np.int64), mask)
+    return whole.cast(pa.int32()).cast(pa.date32()) if days else whole
 
 
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
@@ -90,6 +122,8 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             listed = domain_array(attribute).slice(0, attribute.domain.size)
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
             found = numpy_array(place, OUTSIDE).astype(np.int64)
+            if (other := attribute.other_code) is not None:
+                found[found == OUTSIDE] = other
         case Range() as domain:
             first = domain.grid.low
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
@@ -98,7 +132,8 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             inside = (values >= first) & (values <= first + domain.size - 1)
             found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
         case Bins() as bins:
-            found = bins.encode(numpy_array(column, bins.edges[0]))
+            numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
+            found = bins.encode(numpy_array(numbers, bins.edges[0]))
         case Interval() as interval:
             found = interval.grid.encode(numpy_array(column, interval.low))  # as clients round
     if column.null_count:

@@ -184,12 +184,18 @@ class Table(Protocol):
         """The codes of all rows, a batch at a time; and their keys, where a column is named.
 
         A value outside its domain is refused; `clamp` moves numbers and dates that lie outside a
-        range to its nearer end. `drop_nulls` leaves out rows that have a NULL.
+        range to its nearer end, as an attribute's own `clamp` does; where an attribute has a value
+        for all others, a text that is not listed is that. `drop_nulls` leaves out rows that have
+        a NULL.
         """
 
     @abstractmethod
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time; at least one, if without rows."""
+
+    @abstractmethod
+    def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
+        """Each column as its kind's type, a batch at a time; NaN is NULL, a time of day dropped."""
 
     def of(self, rows: object) -> Table:
         """The same table with these rows."""

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import (
-    ARROW,
     OUTSIDE,
     codes,
+    column_type,
     computed_values,
     domain_array,
     is_computed,
@@ -92,7 +92,7 @@ def codes_beside(column: Any, attribute: Attribute) -> Any:
 
 def arrow_schema(schema: Schema) -> Any:
     """The columns of a release's files."""
-    return pa.schema([pa.field(a.name, ARROW[a.kind], nullable=a.null) for a in schema])
+    return pa.schema([pa.field(a.name, column_type(a), nullable=a.null) for a in schema])
 
 
 def written_schema(schema: Schema) -> Any:

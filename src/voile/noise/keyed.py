@@ -41,8 +41,12 @@ class Key:
 
     def stream(self, purpose: str, index: int = 0) -> Stream:
         """The words of a purpose and an index: the same whenever they are read."""
+        return Stream(self.derived(purpose, index))
+
+    def derived(self, purpose: str, index: int = 0) -> bytes:
+        """32 secret bytes for a purpose and an index."""
         label = f"{purpose}/{index}".encode()
-        return Stream(hmac.new(self._secret, label, hashlib.sha256).digest())
+        return hmac.new(self._secret, label, hashlib.sha256).digest()
 
     def __repr__(self) -> str:
         return f"Key({'simulated' if self.simulated else 'secret'})"
@@ -125,3 +129,13 @@ def members(hashes: Hashes, seed: str) -> npt.NDArray[np.bool_]:
     """Which rows are in the half."""
     under = np.bitwise_count(hashes & np.uint64(half_mask(seed)))
     return np.asarray(under & 1, dtype=np.bool_)
+
+
+# ---------------------------------------------------------------------- coins of values
+
+
+def value_words(key: Key, purpose: str, values: Iterable[bytes]) -> Words:
+    """One uniform word for each value: HMAC of the purpose and the value, under the key."""
+    derived = key.derived(purpose)
+    found = b"".join(hmac.digest(derived, value, "sha256")[:8] for value in values)
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)

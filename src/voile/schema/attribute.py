@@ -10,6 +10,9 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from voile.client.domains import (
     EPOCH,
     KINDS,
@@ -23,8 +26,9 @@ from voile.client.domains import (
 )
 from voile.errors import SchemaError
 
-Public = Literal["declared", "active"]
-"""Whether a domain was declared, or read off the private table, which discloses it."""
+Public = Literal["declared", "active", "learnt"]
+"""Whether a domain was declared, read off the private table, which discloses it, or learnt from it
+within the promise."""
 
 INTERVAL_DIGITS = 6
 """An interval without a step is cut into steps of a power of ten, at most 10⁶ of them."""
@@ -101,6 +105,47 @@ class Interval(NumberedDomain):
         return self.grid.at(code)
 
 
+@dataclass(frozen=True)
+class WholeBins(Bins):
+    """Bins of whole numbers: [17, 20) has 17, 18 and 19, and its middle is 18.
+
+    A value is published as the middle of its bin, which may be half a whole number.
+    """
+
+    def at(self, code: int) -> float:
+        """The middle of the whole numbers in the bin with that code."""
+        return (self.lows[code] + self.highs[code]) / 2
+
+    @cached_property
+    def highs(self) -> tuple[float, ...]:
+        """The largest whole number in each bin: the last edge belongs to the last bin."""
+        return (*(edge - 1 for edge in self.edges[1:-1]), self.edges[-1])
+
+    @cached_property
+    def middles(self) -> npt.NDArray[np.float64]:
+        """The middles of all bins."""
+        return np.array([self.at(code) for code in range(self.size)])
+
+
+@dataclass(frozen=True)
+class DayBins(WholeBins):
+    """Bins of days; edges are days since 1970-01-01. A value is published as a day of its bin."""
+
+    def at(self, code: int) -> dt.date:  # type: ignore[override]
+        """The middle day of the bin with that code; of two, the earlier one."""
+        return day_of(math.floor((self.lows[code] + self.highs[code]) / 2))
+
+    @cached_property
+    def middles(self) -> npt.NDArray[np.float64]:
+        """The middle days of all bins, as days since 1970-01-01."""
+        return np.array([ordinal(self.at(code)) - EPOCH for code in range(self.size)], np.float64)
+
+
+def day_of(number: float) -> dt.date:
+    """The day so many days after 1970-01-01."""
+    return dt.date.fromordinal(int(number) + EPOCH)
+
+
 Domain = Values | Range | Bins | Interval
 """The public values of an attribute: listed, a range of numbers, bins, or an interval."""
 
@@ -114,8 +159,9 @@ def ordinal(value: int | dt.date) -> int:
 class Attribute:
     """A column: its name, what kind of values it has, and its public domain.
 
-    `public` says where the domain comes from: 'declared' in a codebook, or 'active', read off
-    the private table, which is itself a disclosure that a release must own up to.
+    `public` says where the domain comes from: 'declared' in a codebook; 'active', read off the
+    private table, which is itself a disclosure that a release must own up to; or 'learnt' from it
+    with noise, within the promise.
     NULL, where allowed, is one more value of the domain and the last one.
     """
 
@@ -125,9 +171,20 @@ class Attribute:
     null: bool = False
     ordered: bool = True
     public: Public = "declared"
+    other: str | None = None
+    """The value that stands for every text which the domain does not list."""
+    clamp: bool = False
+    """Whether a number or date that the domain does not have counts as the nearest that it has."""
 
     def __post_init__(self) -> None:
         check_domain(self)
+
+    @property
+    def other_code(self) -> int | None:
+        """The code of the value that stands for all others."""
+        if self.other is None or not isinstance(self.domain, Values):
+            return None
+        return self.domain.values.index(self.other)
 
     @property
     def size(self) -> int:
@@ -147,11 +204,18 @@ class Attribute:
                 entry["values"] = [plain(v) for v in values]
             case Range(low, high):
                 entry["range"] = [plain(low), plain(high)]
+            case DayBins(edges):
+                entry["bins"] = [plain(day_of(edge)) for edge in edges]
+            case WholeBins(edges):
+                entry["bins"] = [int(edge) for edge in edges]
             case Bins(edges):
                 entry["bins"] = list(edges)
             case Interval(low, high, step):
                 entry |= {"interval": [low, high], "step": step}
-        return entry | {"null": self.null, "ordered": self.ordered, "public": self.public}
+        entry |= {"null": self.null, "ordered": self.ordered, "public": self.public}
+        if self.other is not None:
+            entry["other"] = self.other
+        return entry | {"clamp": True} if self.clamp else entry
 
 
 def plain(value: Value) -> Any:
@@ -169,7 +233,7 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
     if not name:
         raise SchemaError(f"an attribute has no name: {entry!r}", hint="write 'name: …' first")
     known = {"name", "kind", "values", "range", "bins", "interval", "step", "null", "ordered"}
-    known.add("public")
+    known |= {"public", "other", "clamp"}
     if extra := sorted(map(str, set(entry) - known)):
         raise SchemaError(
             f"attribute {name!r}: unknown key {extra[0]!r}",
@@ -188,6 +252,9 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
         raise SchemaError(
             f"attribute {name!r}: public is {public!r}", hint="write 'declared' or 'active'"
         )
+    other = entry.get("other")
+    if other is not None and not isinstance(other, str):
+        raise SchemaError(f"attribute {name!r}: other is {other!r}, not text", hint="quote it")
     return Attribute(
         name=name,
         kind=kind,
@@ -195,6 +262,8 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
         null=flag(entry, "null", default=False),
         ordered=flag(entry, "ordered", default=kind != "categorical"),
         public=public,
+        other=other,
+        clamp=flag(entry, "clamp", default=False),
     )
 
 
@@ -237,14 +306,25 @@ def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
                 hint="exchange them",
             )
         return Range(low, high)
+    if given[0] == "bins":
+        return bins_of(name, kind, read)
     if kind != "numeric":
-        what = "bins are" if given[0] == "bins" else "an interval is"
-        raise SchemaError(f"attribute {name!r}: {what} for kind numeric, not {kind}")
-    if given[0] == "interval":
-        if len(items) != 2:
-            raise SchemaError(f"attribute {name!r}: an interval is [low, high]")
-        return interval(name, float(items[0]), float(items[1]), entry.get("step"))
-    return Bins(tuple(float(item) for item in items))
+        raise SchemaError(f"attribute {name!r}: an interval is for kind numeric, not {kind}")
+    if len(items) != 2:
+        raise SchemaError(f"attribute {name!r}: an interval is [low, high]")
+    return interval(name, float(items[0]), float(items[1]), entry.get("step"))
+
+
+def bins_of(name: str, kind: Kind, read: Sequence[Any]) -> Bins:
+    """Bins with these edges: of numbers, of whole numbers, or of days."""
+    match kind:
+        case "numeric":
+            return Bins(tuple(map(float, read)))
+        case "integer":
+            return WholeBins(tuple(map(float, read)))
+        case "date":
+            return DayBins(tuple(float(ordinal(edge) - EPOCH) for edge in read))
+    raise SchemaError(f"attribute {name!r}: bins are for numbers and dates, not for kind {kind}")
 
 
 def interval(name: str, low: float, high: float, step: Any = None) -> Interval:
@@ -302,9 +382,48 @@ def value_of_kind(name: str, kind: Kind, item: Any) -> Value:
     return float(item) if kind == "numeric" else item
 
 
+def check_whole(attribute: Attribute, bins: Bins) -> None:
+    """Refuse bins of another kind than the attribute, or too large to be whole in doubles."""
+    kinds = {"numeric": Bins, "integer": WholeBins, "date": DayBins}
+    if type(bins) is not kinds.get(attribute.kind):
+        raise SchemaError(
+            f"attribute {attribute.name!r}: {type(bins).__name__} do not belong to kind "
+            f"{attribute.kind}"
+        )
+    if isinstance(bins, WholeBins) and not all(
+        edge.is_integer() and abs(edge) <= LARGEST for edge in bins.edges
+    ):
+        raise SchemaError(
+            f"attribute {attribute.name!r}: the edges of its bins are not whole numbers up to "
+            f"{LARGEST:,}",
+            hint="give whole numbers, or kind: numeric",
+        )
+
+
+def check_stand_in(attribute: Attribute) -> None:
+    """Refuse a stand-in for other values where it cannot be one."""
+    name, domain, other = attribute.name, attribute.domain, attribute.other
+    listed = isinstance(domain, Values)
+    if other is not None and not (
+        attribute.kind == "categorical" and isinstance(domain, Values) and other in domain.values
+    ):
+        raise SchemaError(
+            f"attribute {name!r}: other is {other!r}, which is not one of its texts",
+            hint="list it among the values; other is for kind categorical",
+        )
+    if attribute.clamp and (
+        attribute.kind not in ("integer", "numeric", "date") or (listed and not domain.size)
+    ):
+        raise SchemaError(
+            f"attribute {name!r}: clamp is for numbers and dates, not for kind {attribute.kind}",
+            hint="leave it out; other names the value that stands for unlisted texts",
+        )
+
+
 def check_domain(attribute: Attribute) -> None:
     """Refuse a domain that is empty, too large, repeats a value or has bins out of order."""
     name, domain = attribute.name, attribute.domain
+    check_stand_in(attribute)
     if isinstance(domain, Bins):
         if len(domain.edges) < 2 or any(
             not a < b for a, b in zip(domain.edges, domain.edges[1:], strict=False)
@@ -313,6 +432,7 @@ def check_domain(attribute: Attribute) -> None:
                 f"attribute {name!r}: bins {list(domain.edges)} do not increase",
                 hint="give at least two edges, in increasing order",
             )
+        check_whole(attribute, domain)
     elif isinstance(domain, Values):
         seen: set[Value] = set()
         for value in domain.values:
@@ -355,7 +475,14 @@ def number_in_words(value: float) -> str:
 
 
 def bin_in_words(bins: Bins, number: int) -> str:
-    """[20, 40), and the last one closed."""
+    """[20, 40), and the last one closed; of whole numbers and days 20-39, the first and last."""
+    if isinstance(bins, WholeBins):
+        ends = [bins.lows[number], bins.highs[number]]
+        days = isinstance(bins, DayBins)
+        words = [day_of(end).isoformat() if days else number_in_words(end) for end in ends]
+        if ends[0] == ends[1]:
+            return words[0]
+        return (" to " if days or min(ends) < 0 else "-").join(words)
     low, high = (number_in_words(edge) for edge in bins.edges[number : number + 2])
     return f"[{low}, {high}" + ("]" if number == bins.size - 1 else ")")
 
@@ -441,6 +568,8 @@ def domain_in_words(attribute: Attribute) -> str:
     match attribute.domain:
         case Range(low, high):
             return f"{low} to {high}"
+        case DayBins(edges):
+            return f"{day_of(edges[0])} to {day_of(edges[-1])}"
         case Bins(edges):
             return f"{edges[0]:g} to {edges[-1]:g}"
         case Interval(start, end):

@@ -12,7 +12,15 @@ from typing import Any
 from voile.client.domains import Bins
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.files import write_whole
-from voile.schema.attribute import Attribute, Interval, Range, attribute_from_dict, plain
+from voile.schema.attribute import (
+    Attribute,
+    DayBins,
+    Interval,
+    Range,
+    attribute_from_dict,
+    day_of,
+    plain,
+)
 
 HEADER = """\
 # Codebook: the public domain of each column. Edit it, then pass it with --schema.
@@ -21,6 +29,9 @@ HEADER = """\
 #   interval: [0, 100]  any number in between, kept in decimal steps (step: 0.01)
 #   null: true          NULL is one more value        ordered: true        the order means something
 #   public: declared    known without the table (a codebook, a law, common sense)
+#   other: others       the listed text that stands for all texts which are not listed
+#   clamp: true         numbers and dates outside count as the nearest value or bin
+#   public: learnt      learnt from the table with noise, within the promise
 #   public: active      read off the private table: publishing it discloses which values occur
 """
 
@@ -190,6 +201,8 @@ def summary(attribute: Attribute, width: int = 48) -> str:
     match attribute.domain:
         case Range(low, high):
             text = f"{low} … {high}"
+        case DayBins(edges):
+            text = f"{day_of(edges[0])} … {day_of(edges[-1])} in {len(edges) - 1} bins"
         case Bins(edges):
             text = f"{edges[0]:g} … {edges[-1]:g} in {len(edges) - 1} bins"
         case Interval(low, high, step):

@@ -26,21 +26,22 @@ from voile.engines.duckdb.rendering import (
     sum_sql,
 )
 from voile.engines.duckdb.sql import (
-    SQL,
     connected,
     first_line,
     not_in_domain,
     off_grid,
+    sql_type,
     value_type,
 )
-from voile.engines.encode import OUTSIDE, codes, domain_array, values_at
+from voile.engines.encode import OUTSIDE, codes, column_type, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, Predicate, wording
 from voile.query.quoting import literal, quote_identifier
 from voile.query.rows import HISTORY, SCORE, SPREAD, Key, RowSums, ShiftedValue, WeightedTerm
 from voile.query.value_types import ValueType
-from voile.schema import Attribute, Bins, Interval, Range, Schema
+from voile.schema import Attribute, Bins, DayBins, Interval, Range, Schema
+from voile.schema.attribute import day_of
 
 BinPoint = Literal["low", "middle", "high"]
 MOST_GROUPS = 10**6
@@ -347,10 +348,11 @@ def points(attribute: Attribute, at: BinPoint) -> pa.Array:
     """Every value of a domain, with the lowest, middle or highest point of each bin."""
     if not isinstance(attribute.domain, Bins) or at == "middle":
         return domain_array(attribute)
-    edges = attribute.domain.edges
-    highest = [*(math.nextafter(edge, -math.inf) for edge in edges[1:-1]), edges[-1]]
-    ends: list[float | None] = [*(edges[:-1] if at == "low" else highest)]
-    return pa.array([*ends, None] if attribute.null else ends, pa.float64())
+    bins = attribute.domain
+    ends: list[Any] = [*(bins.lows if at == "low" else bins.highs)]
+    if isinstance(bins, DayBins):
+        ends = [day_of(end) for end in ends]
+    return pa.array([*ends, None] if attribute.null else ends, column_type(attribute))
 
 
 def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
@@ -376,5 +378,5 @@ def unreadable(error: duckdb.Error) -> ReleaseError:
 
 def no_rows(schema: Schema) -> str:
     """Columns of the schema's types, and no rows."""
-    listed = ", ".join(f"CAST(NULL AS {SQL[a.kind]}) AS {quote_identifier(a.name)}" for a in schema)
+    listed = ", ".join(f"CAST(NULL AS {sql_type(a)}) AS {quote_identifier(a.name)}" for a in schema)
     return f"(SELECT {listed} WHERE FALSE)"

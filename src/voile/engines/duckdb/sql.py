@@ -9,7 +9,8 @@ import duckdb
 
 from voile.query.quoting import literal
 from voile.query.value_types import ValueKind, ValueType
-from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
+from voile.schema import Attribute, Bins, DayBins, Interval, Kind, Range, Values
+from voile.schema.attribute import day_of
 
 SQL: dict[Kind, str] = {
     "categorical": "VARCHAR",
@@ -69,6 +70,13 @@ def kind_of(sql_type: str) -> Kind | None:
     return ATTRIBUTES.get(value_type(sql_type).kind)
 
 
+def sql_type(attribute: Attribute) -> str:
+    """The type of an attribute's values: middles of bins of whole numbers are doubles."""
+    if attribute.kind == "integer" and isinstance(attribute.domain, Bins):
+        return SQL["numeric"]
+    return SQL[attribute.kind]
+
+
 def not_in_domain(attribute: Attribute, value: str) -> str:
     """True of a value that is outside the domain."""
     match attribute.domain:
@@ -78,6 +86,9 @@ def not_in_domain(attribute: Attribute, value: str) -> str:
             return f"{value} NOT IN ({listed})"
         case Range(low, high):
             return f"{value} NOT BETWEEN {literal(low)} AND {literal(high)}"
+        case DayBins(edges):
+            first, last = day_of(edges[0]), day_of(edges[-1])
+            return f"{value} NOT BETWEEN {literal(first)} AND {literal(last)}"
         case Bins(edges):
             return f"{value} NOT BETWEEN {edges[0]!r} AND {edges[-1]!r}"
         case Interval(low, high):

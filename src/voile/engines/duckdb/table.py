@@ -198,7 +198,7 @@ class DuckTable(Table):
         batches = self._values(schema, drop_nulls=drop_nulls, row_key=row_key)
         done = 0
         for batch in batches:
-            columns = [clamped(batch.column(i), a) if clamp else batch.column(i)
+            columns = [clamped(batch.column(i), a) if clamp or a.clamp else batch.column(i)
                        for i, a in enumerate(schema)]  # fmt: skip
             coded = [codes(column, a) for column, a in zip(columns, schema, strict=True)]
             wrong = [a for a, code in zip(schema, coded, strict=True) if (code == OUTSIDE).any()]
@@ -210,6 +210,12 @@ class DuckTable(Table):
             done += batch.num_rows
             if progress is not None:
                 progress.advance(batch.num_rows)
+
+    def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
+        """Each column as its kind's type, a batch at a time."""
+        columns = [f"{self._value(n, self.kind(n))} AS {quote_identifier(n)}" for n in names]
+        where = self._complete(names) if drop_nulls else "TRUE"
+        return self._stream(f"SELECT {', '.join(columns)} FROM {SOURCE} WHERE {where}", BATCH)
 
     def _values(
         self, schema: Schema, *, drop_nulls: bool, row_key: str | None
@@ -259,7 +265,9 @@ class DuckTable(Table):
         """Which row, which column, which value, and what to do about it."""
         name, column = attribute.name, quote_identifier(attribute.name)
         value, lost = self._value(name, attribute.kind), self._unreadable(name, attribute.kind)
-        outside = f"({lost}) OR ({not_in_domain(attribute, value)})"
+        outside = lost
+        if attribute.other is None and not attribute.clamp:
+            outside = f"({lost}) OR ({not_in_domain(attribute, value)})"
         if not attribute.null and not drop_nulls:
             outside += f" OR {value} IS NULL"
         place = quote_identifier(f"row of {name}")

@@ -1,0 +1,112 @@
+"""What was looked at in order to learn a schema, with which noise: the account is recomputed."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from voile.errors import ReleaseError
+from voile.learning.budget import MOST_ROWS_PER_PERSON, failure, moved
+from voile.noise.normal import LARGEST_SCALE
+from voile.options.choices import Unit
+from voile.privacy.gaussian import composed
+from voile.privacy.spent import UP, Spent
+from voile.schema import Schema
+
+MOST_LOOKS = 8
+"""At one column."""
+MOST_ROWS = 2**62
+Scale = Annotated[float, Field(gt=0, le=LARGEST_SCALE, allow_inf_nan=False)]
+
+
+class LearntPart(BaseModel):
+    """Strict data of a manifest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LearntColumn(LearntPart):
+    """The looks at one column: each is a histogram in which a row has at most one cell."""
+
+    name: str
+    scales: list[Scale] = Field(
+        min_length=1, max_length=MOST_LOOKS,
+        description="σ of rounded normal noise, or b of geometric noise, of each histogram",
+    )  # fmt: skip
+    threshold: int | None = Field(
+        default=None, ge=2, le=MOST_ROWS,
+        description="From which noisy count on a value is listed, by the first histogram; null: "
+        "its cells do not depend on the table",
+    )  # fmt: skip
+
+
+class SchemaAccount(LearntPart):
+    """How the schema was learnt, and what that costs."""
+
+    noise: Literal["gaussian", "geometric"]
+    unit: Unit
+    rows_per_person: int = Field(default=1, ge=1, le=MOST_ROWS_PER_PERSON)
+    rows_scale: Scale | None = Field(
+        default=None, description="The noise on the number of rows; null where that is public"
+    )
+    rows_figure: int = Field(
+        ge=-MOST_ROWS, le=MOST_ROWS, description="The number of rows with that noise"
+    )
+    columns: list[LearntColumn] = Field(default=[], max_length=100_000)
+    delta: float = Field(
+        default=0.0, ge=0, lt=1,
+        description="The probability that a value of one person alone is listed, at most",
+    )  # fmt: skip
+
+    @property
+    def rows(self) -> int:
+        """The noisy number of rows, at least 1."""
+        return max(1, self.rows_figure)
+
+    def spent(self) -> Spent:
+        """What all looks cost together, recomputed from their scales."""
+        by = moved(self.noise, self.unit, self.rows_per_person)
+        rates = [by / scale for column in self.columns for scale in column.scales]
+        if self.rows_scale is not None:
+            rates.append(self.rows_per_person / self.rows_scale)
+        delta = math.fsum(self._failure(column) for column in self.columns)
+        if self.noise == "gaussian":
+            return Spent(mu=composed(rates) * UP, delta=delta * UP)
+        return Spent(epsilon=math.fsum(rates) * UP, delta=delta * UP)
+
+    def _failure(self, column: LearntColumn) -> float:
+        if column.threshold is None:
+            return 0.0
+        return failure(self.noise, column.scales[0], column.threshold, self.rows_per_person)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse an account that does not pay for every learnt column of a schema."""
+        names = [column.name for column in self.columns]
+        if len(set(names)) < len(names):
+            raise ReleaseError("manifest.json: a column was learnt twice")
+        paid = {column.name: column for column in self.columns}
+        for attribute in schema:
+            column = paid.pop(attribute.name, None)
+            if (column is not None) != (attribute.public == "learnt"):
+                raise ReleaseError(
+                    f"manifest.json: the domain of {attribute.name!r} is {attribute.public}, and "
+                    f"the account of the schema has {'no' if column is None else 'a'} look at it"
+                )
+            if column is not None and column.threshold is None and attribute.other is not None:
+                raise ReleaseError(
+                    f"manifest.json: the values of {attribute.name!r} were listed without a "
+                    "threshold"
+                )
+        if paid:
+            raise ReleaseError(
+                f"manifest.json: a look at {next(iter(paid))!r}, which is no learnt column"
+            )
+        if self.unit == "add-remove" and self.rows_scale is None:
+            raise ReleaseError("manifest.json: the number of rows was looked at without noise")
+        if not math.isclose(self.delta, found := self.spent().delta, rel_tol=1e-6, abs_tol=1e-300):
+            raise ReleaseError(
+                f"manifest.json: δ of the schema is {self.delta!r}, and from its thresholds "
+                f"follows {found!r}"
+            )

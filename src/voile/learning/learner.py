@@ -1,0 +1,271 @@
+"""From a table to its schema, privately: what is looked at, with which share of the budget.
+
+A row has one cell in each histogram of each column, or none where it is NULL. So one row more or
+less moves each histogram by 1, and the costs of the histograms add up over all columns: ρ of
+Gaussian noise, ε of geometric noise. Column names, kinds, the treatment of NULL and which columns
+are left out are the steward's choices; truth values need no look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from voile.arrays import Floats
+from voile.arrow import numpy_array
+from voile.engines.table import Nulls, Table
+from voile.errors import TableError, spelled
+from voile.learning.account import LearntColumn, SchemaAccount
+from voile.learning.budget import LearningBudget, drawn, threshold_for
+from voile.learning.coins import key_of
+from voile.learning.grids import grid_of
+from voile.learning.numbers import STAGES, NoisyCells, domain_of_cells, histogram, refined
+from voile.learning.values import (
+    NumberCounter,
+    TextCounter,
+    covering_numbers,
+    text_attribute,
+)
+from voile.noise.geometric import geometric_variance
+from voile.noise.keyed import Key
+from voile.noise.normal import rounded_variance
+from voile.noise.whole import WordSource
+from voile.progress import Progress, Silent
+from voile.schema import Attribute, Kind, Schema, Values
+
+ROWS_SHARE = 0.05
+"""Of the budget: the look at the number of rows, where columns are learnt as well."""
+ATOMS_SHARE = 0.25
+"""Of a numeric column's share: the look for numbers that many rows have."""
+LARGEST_FIGURE = 2**62
+
+
+@dataclass(frozen=True)
+class LearntSchema:
+    """A schema, what learning it cost, and the noisy number of rows."""
+
+    schema: Schema
+    account: SchemaAccount
+    rows: int
+    notes: tuple[str, ...] = ()
+
+
+def learn_schema(
+    table: Table,
+    names: Sequence[str],
+    budget: LearningBudget,
+    source: WordSource | Key,
+    *,
+    declared: Schema | None = None,
+    nulls: Nulls = "error",
+    progress: Progress | None = None,
+) -> LearntSchema:
+    """The domains of these columns, within the budget; those that are declared cost nothing.
+
+    `source` is the release's key, or where to take one from. With all columns declared only the
+    number of rows is looked at, with the whole budget.
+    """
+    known = {a.name: a for a in declared} if declared is not None else {}
+    learner = _Learner(table, list(names), known, budget, key_of(source), nulls, progress)
+    return learner.learnt()
+
+
+def column_kinds(table: Table, names: Sequence[str]) -> dict[str, Kind]:
+    """The kind of each column; a column of none is refused."""
+    found: dict[str, Kind] = {}
+    for name in names:
+        kind = table.kind(name)
+        if kind is None:
+            raise TableError(
+                f"column {name!r} of type {table.columns[name]} holds values of which no domain "
+                "can be made",
+                hint=f"leave it out: name the columns to publish with {spelled('columns')}",
+            )
+        found[name] = kind
+    return found
+
+
+@dataclass
+class _NumberLook:
+    """What was found of a column of numbers or dates so far."""
+
+    kind: Kind
+    scales: tuple[float, ...]
+    edges: tuple[float, ...]
+    cells: NoisyCells | None = None
+    atoms: tuple[float, ...] = ()
+    counts: Floats = field(default_factory=lambda: np.empty(0))
+
+
+class _Learner:
+    """One run over a table; each pass reads all rows once."""
+
+    def __init__(
+        self, table: Table, names: list[str], known: Mapping[str, Attribute],
+        budget: LearningBudget, key: Key, nulls: Nulls, progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self.table, self.names, self.known = table, names, known
+        self.budget, self.key, self.nulls = budget, key, nulls
+        self.progress = progress or Silent()
+        self.kinds = column_kinds(table, [n for n in names if n not in known])
+        self.texts = [n for n, kind in self.kinds.items() if kind == "categorical"]
+        self.numbers = [n for n, k in self.kinds.items() if k in ("integer", "numeric", "date")]
+        self.columns: dict[str, LearntColumn] = {}
+
+    # ------------------------------------------------------------------ shares
+
+    @property
+    def _learnt(self) -> int:
+        return len(self.texts) + len(self.numbers)
+
+    def _share(self, part: float = 1.0) -> LearningBudget:
+        """Of one column, or a part of that."""
+        return self.budget.part((1 - ROWS_SHARE) / self._learnt * part)
+
+    @property
+    def _thresholds(self) -> int:
+        """Columns whose values are listed."""
+        return len(self.texts) + sum(self.kinds[n] == "numeric" for n in self.numbers)
+
+    def _threshold(self, scale: float) -> int:
+        b = self.budget
+        # 1e-9 less, for the account rounds up
+        delta = b.delta * (1 - 1e-9) / self._thresholds
+        return threshold_for(b.noise, scale, delta, b.rows_per_person)
+
+    def deviation(self, scale: float) -> float:
+        """The standard deviation of the noise that is drawn."""
+        gaussian = self.budget.noise == "gaussian"
+        return float(np.sqrt((rounded_variance if gaussian else geometric_variance)(scale)))
+
+    # ------------------------------------------------------------------ passes
+
+    def learnt(self) -> LearntSchema:
+        """All passes, and what follows from them."""
+        scale, figure = self._rows()
+        rows = max(1, figure)
+        found = self._first_pass(rows)
+        attributes = [self._attribute(name, found, rows) for name in self.names]
+        b = self.budget
+        account = SchemaAccount(
+            noise=b.noise, unit=b.unit, rows_per_person=b.rows_per_person, rows_scale=scale,
+            rows_figure=figure, columns=[self.columns[n] for n in self.names if n in self.columns],
+        )  # fmt: skip
+        account = account.model_copy(update={"delta": account.spent().delta})
+        return LearntSchema(Schema(tuple(attributes)), account, rows, ())
+
+    def _rows(self) -> tuple[float | None, int]:
+        """The number of rows with noise; public where rows are exchanged."""
+        count = self.table.complete_rows(self.names) if self.nulls == "drop" else len(self.table)
+        if self.budget.unit == "exchange":
+            return None, count
+        scale = self.budget.part(ROWS_SHARE if self._learnt else 1.0).scale
+        noise = int(drawn(self.budget.noise, scale, 1, self.key.stream("schema rows"))[0])
+        return scale, max(-LARGEST_FIGURE, min(LARGEST_FIGURE, count + noise))
+
+    def _first_pass(self, rows: int) -> dict[str, Attribute | _NumberLook]:
+        """Values that many rows have, and the coarse cells of numbers; then finer cells."""
+        looks = {name: self._look(name) for name in self.numbers}
+        texts = {name: TextCounter() for name in self.texts}
+        atoms = {n: NumberCounter() for n, look in looks.items() if look.kind == "numeric"}
+        for batch in self._batches([*texts, *looks]):
+            for name, counter in texts.items():
+                counter.add(batch.column(name))
+            for name, look in looks.items():
+                numbers = numbers_of(batch.column(name), look.kind)
+                look.counts = look.counts + histogram(look.edges, numbers)
+                if name in atoms:
+                    atoms[name].add(numbers)
+        found: dict[str, Attribute | _NumberLook] = {}
+        for name, counter in texts.items():
+            found[name] = self._text(name, counter)
+        for name, numbers_counter in atoms.items():
+            self._atoms(name, looks[name], numbers_counter, rows)
+        for stage in range(len(STAGES)):
+            self._stage(looks, stage)
+        return found | looks
+
+    def _batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The columns that are looked at; rows with a NULL in any column are left out if wanted."""
+        if not names:
+            return
+        drop = self.nulls == "drop"
+        self.progress.start("learning the domain", len(self.table))
+        for batch in self.table.typed(self.names if drop else list(names), drop_nulls=drop):
+            yield batch
+            self.progress.advance(batch.num_rows)
+
+    # ------------------------------------------------------------------ columns
+
+    def _text(self, name: str, counter: TextCounter) -> Attribute:
+        scale = self._share().scale
+        threshold = self._threshold(scale)
+        listed = counter.listed(self.budget.noise, scale, threshold, self.key, name)
+        self.columns[name] = LearntColumn(name=name, scales=[scale], threshold=threshold)
+        return text_attribute(name, listed, null=self.nulls == "as-value")
+
+    def _look(self, name: str) -> _NumberLook:
+        kind = self.kinds[name]
+        left = 1 - ATOMS_SHARE if kind == "numeric" else 1.0
+        scales = tuple(self._share(left * part).scale for part in STAGES)
+        edges = tuple(grid_of(kind).coarse())
+        return _NumberLook(kind, scales, edges, counts=np.zeros(len(edges) - 1))
+
+    def _atoms(self, name: str, look: _NumberLook, counter: NumberCounter, rows: int) -> None:
+        """Numbers that many rows have, where these are nearly all rows."""
+        scale = self._share(ATOMS_SHARE).scale
+        threshold = self._threshold(scale)
+        listed = counter.listed(self.budget.noise, scale, threshold, self.key, name)
+        look.atoms = covering_numbers(listed, rows)
+        self.columns[name] = LearntColumn(
+            name=name, scales=[scale, *look.scales], threshold=threshold
+        )
+
+    def _stage(self, looks: Mapping[str, _NumberLook], stage: int) -> None:
+        """Noise for the cells that were counted, and the count of those that follow."""
+        for name, look in looks.items():
+            scale = look.scales[stage]
+            stream = self.key.stream(f"schema {name}/cells", stage)
+            noise = drawn(self.budget.noise, scale, len(look.counts), stream)
+            look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale))
+            if stage + 1 < len(STAGES):
+                finer = self.deviation(look.scales[stage + 1])
+                look.edges = refined(look.cells, grid_of(look.kind), finer)
+                look.counts = np.zeros(len(look.edges) - 1)
+            self.columns.setdefault(name, LearntColumn(name=name, scales=list(look.scales)))
+        if stage + 1 == len(STAGES):
+            return
+        for batch in self._batches(list(looks)):
+            for name, look in looks.items():
+                numbers = numbers_of(batch.column(name), look.kind)
+                look.counts = look.counts + histogram(look.edges, numbers)
+
+    def _attribute(
+        self, name: str, found: Mapping[str, Attribute | _NumberLook], rows: int
+    ) -> Attribute:
+        """The attribute of a column: declared, of truth values, or learnt."""
+        if name in self.known:
+            return self.known[name]
+        null = self.nulls == "as-value"
+        learnt = found.get(name)
+        if learnt is None:
+            return Attribute(name, "boolean", Values((False, True)), null=null)
+        if isinstance(learnt, Attribute):
+            return learnt
+        assert learnt.cells is not None  # noqa: S101
+        domain = (
+            Values(learnt.atoms) if learnt.atoms else domain_of_cells(learnt.kind, learnt.cells,
+                                                                      rows)
+        )  # fmt: skip
+        return Attribute(name, learnt.kind, domain, null=null, public="learnt", clamp=True)
+
+
+def numbers_of(column: pa.Array, kind: Kind) -> Floats:
+    """The numbers of a column without NULLs, dates as days since 1970-01-01."""
+    present = column.drop_null()
+    if kind == "date":
+        present = present.cast(pa.int32())
+    return numpy_array(present).astype(np.float64)

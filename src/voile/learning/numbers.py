@@ -1,0 +1,172 @@
+"""Bounds and bins of numbers from noisy histograms, each on cells that the one before chose.
+
+The first histogram is on a public grid over all magnitudes. Cells that hold many rows are cut at
+round places, more finely the more they hold; ends that hold nothing are left off. After the last
+histogram neighbouring cells are joined into bins: half of the bins by how many rows they hold,
+which medians need, and half by how much they spread, which averages need. All of this reads noisy
+figures alone, and is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voile.arrays import Floats, Ints
+from voile.client.domains import Kind
+from voile.learning.grids import Grid, decimal
+from voile.schema import Bins
+from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
+
+STAGES = (0.2, 0.3, 0.5)
+"""Shares of a column's budget for its histograms."""
+CLEAR = 1.0
+"""By how many deviations a cell must exceed what the largest of so many draws has."""
+PARTS = 64
+"""Into which a cell is cut at once."""
+MASS = 2.0
+"""Deviations of the next histogram's noise that each part of a cell shall hold."""
+TINY = 1000
+"""Numbers so many times smaller than the largest are told apart only where many rows have them."""
+TAIL = 6
+"""Cells beyond the last clear one that may be clear together."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCells:
+    """Cells of one column, and how many rows are in each, with noise."""
+
+    edges: tuple[float, ...]
+    counts: Floats
+    scale: float
+    """The standard deviation of the noise on each."""
+
+    @property
+    def clear(self) -> Any:
+        """Which cells surely hold rows."""
+        level = math.sqrt(2 * math.log(len(self.counts) + 1)) + CLEAR
+        return self.counts >= level * self.scale
+
+
+def histogram(edges: Sequence[float], numbers: Floats) -> Ints:
+    """How many numbers are in each cell; what lies beyond the ends is in the end cells."""
+    cells = len(edges) - 1
+    place = np.searchsorted(np.asarray(edges), numbers, side="right") - 1
+    return np.bincount(np.clip(place, 0, cells - 1), minlength=cells).astype(np.int64)
+
+
+def bounded(cells: NoisyCells) -> NoisyCells:
+    """Without the ends that hold nothing: what is there counts in the new end cells."""
+    clear = np.flatnonzero(cells.clear)
+    if not len(clear):
+        clear = np.array([int(np.argmax(cells.counts))])
+    first = clear[0] - tail_cells(cells, cells.counts[: clear[0]][::-1])
+    last = clear[-1] + tail_cells(cells, cells.counts[clear[-1] + 1 :])
+    kept = slice(int(first), int(last) + 1)
+    return NoisyCells(cells.edges[kept.start : kept.stop + 1], cells.counts[kept], cells.scale)
+
+
+def tail_cells(cells: NoisyCells, beyond: Floats) -> int:
+    """How many of the cells beyond the last clear one hold rows, taken together."""
+    level = math.sqrt(2 * math.log(len(cells.counts) + 1)) + CLEAR
+    sums = np.cumsum(beyond[:TAIL])
+    far = np.flatnonzero(sums >= level * cells.scale * np.sqrt(np.arange(len(sums)) + 1))
+    return int(far[-1]) + 1 if len(far) else 0
+
+
+def refined(cells: NoisyCells, grid: Grid, scale: float) -> tuple[float, ...]:
+    """The cells of the next histogram, whose noise has this deviation."""
+    kept = without_tiny(bounded(cells))
+    edges = [kept.edges[0]]
+    for low, high, count in zip(kept.edges, kept.edges[1:], kept.counts, strict=False):
+        parts = min(PARTS, math.floor(max(float(count), 0.0) / (MASS * scale)))
+        edges += [*grid.inside(low, high, parts), high]
+    return tuple(edges)
+
+
+def without_tiny(cells: NoisyCells) -> NoisyCells:
+    """Join cells of numbers that are far smaller than the largest, except where many rows are."""
+    largest = max(abs(cells.edges[0]), abs(cells.edges[-1]))
+    tiny = decimal(1, math.floor(math.log10(largest))) / TINY if largest else 0.0
+    clear = cells.clear
+    kept, counts = [cells.edges[0]], [0.0]
+    for i, count in enumerate(cells.counts):
+        counts[-1] += float(count)
+        edge = cells.edges[i + 1]
+        beside = clear[i] or (i + 1 < len(clear) and clear[i + 1])
+        if edge == 0 or abs(edge) >= tiny or beside or i + 1 == len(cells.counts):
+            kept.append(edge)
+            counts.append(0.0)
+    return NoisyCells(tuple(kept), np.array(counts[:-1]), cells.scale)
+
+
+# ---------------------------------------------------------------------- bins
+
+
+@dataclass(frozen=True)
+class BinLimits:
+    """How many bins and single numbers a column may have, by public numbers."""
+
+    bins: int
+    singles: int
+
+
+def limits(rows: int, scale: float) -> BinLimits:
+    """For about so many rows, and this noise on the last histogram."""
+    bins = max(4, min(32, math.floor(rows / (5 * scale))))
+    return BinLimits(bins, max(12, min(128, 2 * bins, rows // 50)))
+
+
+def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
+    """The domain of a column from its last histogram."""
+    kept = bounded(cells)
+    most = limits(rows, cells.scale)
+    low, high = kept.edges[0], kept.edges[-1]
+    if kind == "integer" and high - low <= most.singles:
+        return Range(int(low), int(high) - 1)
+    if kind == "date" and high - low <= most.singles:
+        return Range(day_of(low), day_of(high - 1))
+    edges = joined(kept, most.bins)
+    if kind == "integer":
+        return WholeBins((*edges[:-1], edges[-1] - 1))
+    if kind == "date":
+        return DayBins((*edges[:-1], edges[-1] - 1))
+    return Bins(zero_bin(edges))
+
+
+def joined(cells: NoisyCells, bins: int) -> tuple[float, ...]:
+    """Edges of bins that are unions of cells."""
+    counts = np.maximum(cells.counts, 0.0)
+    widths = np.diff(np.asarray(cells.edges))
+    solid = np.where(cells.counts >= 2 * cells.scale, counts, 0.0)
+    spread = np.cbrt(solid * widths * widths)
+    weight = np.zeros(len(counts))
+    for part in (counts, spread):
+        if part.sum() > 0:
+            weight += part / part.sum() / 2
+    edges, held, mass = [cells.edges[0]], 0.0, 0.0
+    for i in range(len(counts)):
+        ahead = weight[i + 1] if i + 1 < len(counts) else 0.0
+        held, mass = held + weight[i], mass + counts[i]
+        enough = mass >= 4 * cells.scale
+        if enough and (held >= 1 / bins or held + ahead > 1.5 / bins):
+            edges.append(cells.edges[i + 1])
+            held = mass = 0.0
+    if edges[-1] != cells.edges[-1]:
+        edges[len(edges) - 1 if len(edges) > 1 else 1 :] = [cells.edges[-1]]
+    return tuple(edges)
+
+
+def zero_bin(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """A bin of zeros alone ends well below the next numbers, at a power of ten."""
+    least = decimal(1, -9)
+    if least not in edges[1:-1]:
+        return edges
+    place = edges.index(least)
+    following = edges[place + 1]
+    moved = max(least, decimal(1, math.floor(math.log10(following))) / TINY)
+    return (*edges[:place], moved, *edges[place + 1 :])
