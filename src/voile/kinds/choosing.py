@@ -19,6 +19,8 @@ from itertools import combinations
 from statistics import median
 from typing import Any, Protocol
 
+from voile.privacy.gaussian import mu_for, rise_chance
+from voile.privacy.guarantee import after
 from voile.privacy.spent import NOTHING, Spent
 from voile.records import Record
 
@@ -30,6 +32,8 @@ MIDDLE = 0.6744897501960817
 """The middle of |Z| for a normal Z of variance 1."""
 MOST_PAIRS = 2_000
 """Pairs of columns whose errors are looked at; of more, every so manieth."""
+BELIEFS, VALUE = (0.01, 0.1), 0.1
+"""Beliefs for which a promise is put into words: of presence, and of a value."""
 USEFUL = 0.25
 """The largest expected error of a release that is of use."""
 
@@ -46,6 +50,33 @@ class EpsilonPromise:
     delta: float
     spent: Spent = NOTHING
     rows_per_person: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `--json` states it: in numbers, and in beliefs."""
+        chance = self.except_with
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "beliefs": [[p, rounded(after(p, self.epsilon))] for p in BELIEFS],
+            "value_beliefs": [[VALUE, rounded(after(VALUE, 2 * self.epsilon))]],
+            "except_with": float(f"{chance:.2g}"),
+        }
+
+    @property
+    def except_with(self) -> float:
+        """η: the probability that a belief rises further, if all noise is normal."""
+        return rise_chance(mu_for(self.epsilon, self.delta), self.epsilon)
+
+    def in_words(self) -> str:
+        """In beliefs, which need no ε."""
+        presence = " and ".join(
+            f"{per_cent(p)} becomes at most {per_cent(after(p, self.epsilon))}" for p in BELIEFS
+        )
+        value = f"{per_cent(VALUE)} becomes at most {per_cent(after(VALUE, 2 * self.epsilon))}"
+        return (
+            f"a belief that someone is in the table of {presence}; about a value of someone known "
+            f"to be there, {value} (except with probability {self.except_with:.1g})"
+        )
 
     @property
     def rho(self) -> float:
@@ -79,6 +110,8 @@ class Candidate(Record):
     about: str
     """What would be published, in a few words."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    eligible: bool = True
+    """False: listed for comparison; something else must be declared before it can be chosen."""
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` lists it."""
@@ -165,6 +198,11 @@ def rounded(error: float) -> float | None:
     return float(f"{error:.3g}") if math.isfinite(error) else None
 
 
+def per_cent(share: float) -> str:
+    """A belief as people read it."""
+    return f"{100 * share:.2g} %"
+
+
 def in_per_cent(error: float) -> str:
     """An error as people read it."""
     if not math.isfinite(error):
@@ -206,5 +244,6 @@ def compare(candidates: Sequence[Candidate], public: PublicSize, promise: Epsilo
     firsts: dict[str, Candidate] = {}
     for candidate in by_error:
         firsts.setdefault(candidate.method, candidate)
-    considered = tuple(firsts.values())
-    return MethodChoice(considered[0], considered, public, promise)
+    chosen = next(c for c in by_error if c.eligible)
+    others = [c for c in firsts.values() if c.method != chosen.method]
+    return MethodChoice(chosen, (chosen, *others), public, promise)

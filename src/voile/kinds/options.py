@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from pydantic import Field
 
@@ -63,6 +63,57 @@ HierarchiesOption = Annotated[
         reads=Reader(list[str], hierarchy_files),
     ),
 ]
+
+
+class AutomaticOptions(Options):
+    """What a steward says who leaves the method to Voile: the promise, and what is published."""
+
+    method: Annotated[Literal["auto"], Flag("Compare all, and take the best.")] = "auto"
+    epsilon: EpsilonOption = None
+    delta: Annotated[
+        float | None,
+        Flag(
+            "δ of (ε, δ) (1e-9 if not given). conjuncts: δ, by which log-odds of a belief may "
+            "rise (1 if not given).",
+            hint="1e-9 is usual: less than one in the number of people",
+        ),
+        Field(gt=0, lt=0.5),
+    ] = None
+    columns: ColumnsOption = None
+    schema_: SchemaOption = Field(default=None, alias="schema")
+    schema_share: Annotated[
+        float,
+        Flag("Share of the budget for learning the domain, without a codebook (0.1)."),
+        Field(gt=0, lt=1),
+    ] = 0.1
+    nulls: NullsOption = "error"
+    on: Annotated[
+        Names,
+        Flag(
+            "SQL whose error matters; repeatable. Else counts of one and two columns.",
+            reads=Reader(list[str], lambda _, given: given),
+        ),
+    ] = ()
+    weak: WeakOption = False
+    yes: Annotated[bool, Flag("Publish also what is of little use, without asking.")] = False
+    name: NameOption = None
+    simulate_seed: SeedOption = None
+
+
+class AutomaticKeywords(TypedDict, total=False):
+    """The same as keywords."""
+
+    epsilon: float | None
+    delta: float | None
+    columns: Sequence[str] | None
+    schema: SchemaSource | None
+    schema_share: float
+    nulls: Nulls
+    on: Sequence[str]
+    weak: bool
+    yes: bool
+    name: str | None
+    simulate_seed: int | None
 
 
 class DomainOptions(Options):

@@ -17,6 +17,7 @@ from typing import Any
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, VoileError, spelled
+from voile.kinds.choosing import MethodChoice, rounded
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.registration import (
@@ -48,6 +49,8 @@ class PublishResult:
     notes: tuple[str, ...]
     account: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """What the register says of the data set, this release included; None where it has none."""
+    choice: MethodChoice | None = field(default=None, kw_only=True)
+    """How the method was chosen, where that was left to Voile."""
 
     def facts(self) -> list[tuple[str, str]]:
         """What the steward is shown of it, by name, besides what every release has."""
@@ -72,6 +75,19 @@ class PublishResult:
             "notes": list(self.notes),
             "registered": manifest.registered,
             "register": self.account,
+            **self._choice(),
+        }
+
+    def _choice(self) -> dict[str, Any]:
+        """Why this method, and what is promised: for `--json`."""
+        choice = self.choice
+        if choice is None:
+            return {"why": None, "considered": [], "expected_error": None, "promise": None}
+        return {
+            "why": choice.why,
+            "considered": [one.to_dict() for one in choice.considered],
+            "expected_error": rounded(choice.chosen.expected_error),
+            "promise": choice.promise.to_dict(),
         }
 
 

@@ -10,6 +10,7 @@ from voile.units import counted
 if TYPE_CHECKING:
     from voile.evaluate.exposure import Exposure
     from voile.inspection import Inspection
+    from voile.kinds.choosing import MethodChoice
     from voile.kinds.classes.column_hierarchy import ColumnHierarchy
     from voile.kinds.classes.generalizing import Generalized
     from voile.kinds.perturbed.combining import Combination
@@ -99,6 +100,7 @@ def published_view(done: PublishResult) -> Any:
     manifest = done.release.manifest
     rows = [
         ["release", escape(str(done.release.path))],
+        *([] if done.choice is None else choice_rows(done.choice)),
         *[[escape(name), escape(text)] for name, text in done.facts()],
         *[["disclosed", escape(d.what)] for d in manifest.disclosed],
         *[["note", escape(note)] for note in done.notes],
@@ -106,6 +108,20 @@ def published_view(done: PublishResult) -> Any:
     if manifest.simulated:
         rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
     return table_of(["", ""], rows, show_header=False)
+
+
+def choice_rows(choice: MethodChoice) -> list[list[str]]:
+    """The method that was chosen, why, and the promise in beliefs."""
+    from rich.markup import escape
+
+    from voile.kinds.choosing import in_per_cent
+
+    error = in_per_cent(choice.chosen.expected_error)
+    return [
+        ["method", escape(f"{choice.chosen.method}: {choice.why}")],
+        ["expected error", f"{error} of a count that holds 1 % of the rows"],
+        ["in beliefs", escape(choice.promise.in_words())],
+    ]
 
 
 def refinement_view(data: dict[str, Any]) -> Any:

@@ -68,9 +68,7 @@ class MarginalOptions(Options):
     ] = False
     noise: Annotated[
         MarginalNoise | None,
-        Flag(
-            "conjuncts: binomial or gaussian. marginals: gaussian or geometric."
-        ),
+        Flag("conjuncts: binomial or gaussian. marginals: gaussian or geometric."),
     ] = None
     order: Annotated[
         int | None,

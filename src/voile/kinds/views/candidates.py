@@ -16,8 +16,8 @@ LEAST = 1e-3
 
 
 def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candidate]:
-    """One view; none where part of the promise went into a private schema."""
-    if promise.spent != NOTHING or promise.pure < LEAST:
+    """One view, which has no account for a look at the table: only where there was none."""
+    if promise.pure < LEAST:
         return []
     prior, posterior = epsilon_promise(promise.pure)
     from voile.privacy import DGamma  # noqa: PLC0415  (candidates are seldom asked for)
@@ -33,4 +33,5 @@ def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candida
 
     options = {"epsilon": promise.pure}
     found = expected_error(public, error, modelled=False)
-    return [Candidate("alphabeta", found, "a noisy view", options)]
+    unseen = promise.spent == NOTHING
+    return [Candidate("alphabeta", found, "a noisy view", options, eligible=unseen)]
