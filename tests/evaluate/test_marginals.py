@@ -39,7 +39,9 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def release(table: Path) -> MarginalRelease:
-    found: MarginalRelease = voile.publish(table, method="marginals", epsilon=1, order=2)
+    found: MarginalRelease = voile.publish(
+        table, method="marginals", schema="active", epsilon=1, order=2
+    )
     return found
 
 
@@ -49,12 +51,12 @@ def release(table: Path) -> MarginalRelease:
 def test_a_plan_foresees_the_noise_of_the_tables(table: Path) -> None:
     """What is computed is what the answer then says; the command publishes it."""
     sql = "select count(*) as n from people where age > 50 and sex = 'f'"
-    plan = plan_marginals(table, source=str(table), on=[sql], epsilon=1, order=2)
-    made = voile.publish(table, method="marginals", epsilon=1, order=2)
+    plan = plan_marginals(table, schema="active", source=str(table), on=[sql], epsilon=1, order=2)
+    made = voile.publish(table, method="marginals", schema="active", epsilon=1, order=2)
     answer = made.query(sql, refine=False).to_pandas().iloc[0]
     (question,) = plan.questions
     assert question.tables == pytest.approx(answer["n_stderr"])
-    assert plan.command.endswith("--method marginals --epsilon 1 --order 2")
+    assert plan.command.endswith("--method marginals --schema active --epsilon 1 --order 2")
     assert [one.columns for one in plan.noise] == [1, 2]
     everything, *_ = plan.errors
     assert everything.tables is not None
@@ -67,12 +69,16 @@ def test_backwards_from_an_error(table: Path, pure: bool) -> None:
     """The ε that is named keeps the error, and a tenth less does not."""
     sql = "select count(*) as n from people where sex = 'f'"
     wanted = 10.0
-    plan = plan_marginals(table, on=[sql], max_error=wanted, epsilon=1, order=2, pure=pure)
+    plan = plan_marginals(
+        table, schema="active", on=[sql], max_error=wanted, epsilon=1, order=2, pure=pure
+    )
     assert plan.needed is not None
     assert plan.needed.epsilon is not None
 
     def error(epsilon: float) -> float:
-        made = voile.publish(table, method="marginals", epsilon=epsilon, order=2, pure=pure)
+        made = voile.publish(
+            table, method="marginals", schema="active", epsilon=epsilon, order=2, pure=pure
+        )
         spread = made.query(sql, refine=False).to_pandas()["n_stderr"].iloc[0]
         return float(spread) * math.sqrt(2 / math.pi)
 
@@ -90,17 +96,30 @@ def test_numbers_are_rounded_up() -> None:
 
 def test_the_command_plans_and_refuses_what_means_nothing(table: Path) -> None:
     """Options of views are refused with marginals, and the other way round."""
-    found = told(["plan", str(table), "--method", "marginals", "--epsilon", "1", "--order", "2"])
+    found = told(
+        [
+            "plan",
+            str(table),
+            "--method",
+            "marginals",
+            "--schema",
+            "active",
+            "--epsilon",
+            "1",
+            "--order",
+            "2",
+        ]
+    )
     assert found["epsilon"] == pytest.approx(1.0)
     assert {"rows", "noise", "errors", "questions", "needed", "command"} <= found.keys()
     for wrong in (["--posterior", "0.2"], ["--local"], ["-o", "x.png"]):
-        done = run("plan", str(table), "--method", "marginals", *wrong)
+        done = run("plan", str(table), "--method", "marginals", "--schema", "active", *wrong)
         assert done.returncode == 2
         assert "means nothing" in done.stderr
     assert "is about noisy marginals" in run("plan", str(table), "--order", "2").stderr
     assert "is not planned" in run("plan", str(table), "--method", "mondrian").stderr
     with pytest.raises(UsageError, match="max_error"):
-        plan_marginals(table, max_error=-1)
+        plan_marginals(table, schema="active", max_error=-1)
 
 
 # ---------------------------------------------------------------------- workloads
@@ -114,7 +133,7 @@ def test_a_workload_says_which_tables_there_are(table: Path, tmp_path: Path) -> 
         "select avg(age) from people where job = 'office'\n",
         encoding="utf-8",
     )
-    made = voile.publish(table, method="marginals", epsilon=1, workload=questions)
+    made = voile.publish(table, method="marginals", schema="active", epsilon=1, workload=questions)
     measured = {tuple(m.columns) for m in made.manifest.parameters.measurements}
     assert {("sex",), ("age", "job")} <= measured
     assert ("age", "sex") not in measured
@@ -132,9 +151,11 @@ def test_a_workload_that_cannot_be_read_is_named(
     questions = tmp_path / "questions.sql"
     questions.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=why):
-        voile.publish(table, method="marginals", epsilon=1, workload=questions)
+        voile.publish(table, method="marginals", schema="active", epsilon=1, workload=questions)
     with pytest.raises(UsageError, match="cannot be read"):
-        voile.publish(table, method="marginals", epsilon=1, workload=tmp_path / "none.sql")
+        voile.publish(
+            table, method="marginals", schema="active", epsilon=1, workload=tmp_path / "none.sql"
+        )
 
 
 # ---------------------------------------------------------------------- beliefs and losses
@@ -149,7 +170,7 @@ def test_beliefs_are_bounded_for_everybody(table: Path, release: MarginalRelease
         rise = math.log(one.posterior / (1 - one.posterior) * (1 - one.prior) / one.prior)
         assert any_rise_chance(mu, rise) <= one.eta * (1 + 1e-6)  # that a row is there
         assert any_rise_chance(2 * mu, rise) >= one.eta * (1 - 1e-6)  # what it says, at most
-    pure = voile.publish(table, method="marginals", epsilon=1, order=1, pure=True)
+    pure = voile.publish(table, method="marginals", schema="active", epsilon=1, order=1, pure=True)
     half = next(one for one in pure.belief_bounds().bounds if one.prior == 0.5)
     assert half.eta == 0
     assert half.posterior == pytest.approx(1 / (1 + math.exp(-2)), rel=1e-6)
@@ -166,7 +187,7 @@ def test_the_attack_needs_no_targets(release: MarginalRelease, tmp_path: Path) -
 
 def test_losses_are_measured(table: Path, release: MarginalRelease, tmp_path: Path) -> None:
     """More ε loses less utility and permits more belief."""
-    weak = voile.publish(table, method="marginals", epsilon=8, order=2)
+    weak = voile.publish(table, method="marginals", schema="active", epsilon=8, order=2)
     found = []
     for made in (release, weak):
         path = str(made.save(tmp_path / f"{made.manifest.guarantee.epsilon:.0f}.voile").path)
@@ -183,7 +204,8 @@ def test_the_register_adds_releases_up(table: Path, tmp_path: Path) -> None:
     register = tmp_path / "register.db"
     for name in ("a", "b"):
         done = run(
-            "publish", str(table), "--method", "marginals", "--epsilon", "1", "--order", "1",
+            "publish", str(table), "--method", "marginals", "--schema", "active",
+            "--epsilon", "1", "--order", "1",
             "-o", str(tmp_path / f"{name}.voile"), "--register", str(register), "--json",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

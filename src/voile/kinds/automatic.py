@@ -51,6 +51,8 @@ LOOK = 0.01
 """The share of the budget for a look at the number of rows, where nothing else is learnt."""
 THRESHOLD_SHARE = 0.1
 """The share of δ for categories that one person alone has."""
+SCHEMA_SHARE = 0.1
+"""The share of the budget for learning the domain."""
 FEW_COLUMNS = 4
 """Up to so many learnt columns geometric noise serves better, for learning and for counting."""
 
@@ -155,7 +157,7 @@ def learnt_domain(
     names = declared.names if declared is not None else columns_for(source, asked)
     if declared is None and asked.nulls == "error":
         check_no_nulls(source, names)
-    share = LOOK if declared is not None else asked.schema_share
+    share = LOOK if declared is not None else asked.schema_share or SCHEMA_SHARE
     epsilon, delta = asked.epsilon or EPSILON, asked.delta or DELTA
     geometric = len(names) <= FEW_COLUMNS
     amount = share * (epsilon if geometric else mu_for(epsilon, delta) ** 2 / 2)

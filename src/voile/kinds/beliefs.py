@@ -39,5 +39,7 @@ class BeliefBounds(Record):
 
 def risen(prior: float, rise: float) -> float:
     """A belief whose log-odds rise by so much."""
+    if rise > 700:
+        return 1.0
     odds = prior / (1 - prior) * math.exp(rise)
     return odds / (1 + odds)

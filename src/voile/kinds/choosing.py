@@ -80,13 +80,17 @@ class EpsilonPromise:
 
     @property
     def rho(self) -> float:
-        """What is left for normal noise on one row, as ρ."""
+        """What is left for normal noise on one row, as ρ; nothing after geometric noise."""
+        if self.spent.epsilon:
+            return 0.0
         left = self.spent.mu_left(self.epsilon, self.delta) / self.rows_per_person
         return left**2 / 2
 
     @property
     def pure(self) -> float:
-        """What is left for geometric noise on one row, as ε."""
+        """What is left for geometric noise on one row, as ε; nothing after normal noise."""
+        if self.spent.mu:
+            return 0.0
         return max(0.0, self.epsilon - self.spent.epsilon_at(self.delta)) / self.rows_per_person
 
 

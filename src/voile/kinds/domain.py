@@ -7,6 +7,7 @@ import io
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,18 @@ import numpy.typing as npt
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.options import SchemaSource
+from voile.learning import LearningBudget, LearntSchema, learn_schema
+from voile.noise import Key
+from voile.noise.whole import WordSource
 from voile.options.choices import Nulls
+from voile.progress import Progress
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import interval
 from voile.schema.infer import ColumnProfile, infer_attribute
 from voile.units import counted
 
+ACTIVE = "active"
+"""What stands for the domain that a table has."""
 LARGEST_DOMAIN = 10**250
 
 
@@ -29,7 +36,7 @@ def choose_schema(
 ) -> tuple[Schema, list[str]]:
     """The public domain: the declared one, or what the chosen columns hold."""
     notes: list[str] = []
-    if schema is not None:
+    if schema is not None and not is_active(schema):
         declared = read_schema(schema)
         if columns is not None:
             declared = declared.select(columns)
@@ -40,14 +47,7 @@ def choose_schema(
         table.check_kinds(declared)
         return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
     names = table.check_columns(columns if columns is not None else list(table.columns))
-    if nulls == "drop" and not table.complete_rows(names):
-        empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
-        raise TableError(
-            "no row is without NULLs"
-            + (f", for {', '.join(map(repr, empty))} holds nothing but NULLs" if empty else ""),
-            hint=f"leave such columns out with {spelled('columns')}, or use "
-            f"{spelled('nulls', 'as-value')}",
-        )
+    check_some_complete(table, names, nulls)
     profiles = table.profiles(names, drop_nulls=nulls == "drop")
     if columns is None:
         refuse_identifiers(profiles, names)
@@ -59,11 +59,58 @@ def choose_schema(
     return domain, notes + dropped_times(table, names)
 
 
+def learn_domain(
+    table: Table,
+    columns: Sequence[str] | None,
+    nulls: Nulls,
+    budget: LearningBudget,
+    source: WordSource | Key,
+    progress: Progress | None = None,
+) -> LearntSchema:
+    """The public domain of the chosen columns, learnt from them within the budget."""
+    names = table.check_columns(columns if columns is not None else list(table.columns))
+    check_some_complete(table, names, nulls)
+    if columns is None:
+        refuse_identifiers(table.profiles(names, drop_nulls=nulls == "drop"), names)
+    found = learn_schema(table, names, budget, source, nulls=nulls, progress=progress)
+    table.check_kinds(found.schema)
+    return replace(found, notes=(*found.notes, *dropped_times(table, names)))
+
+
+def is_active(schema: object) -> bool:
+    """Whether the domain is to be read off the table, as 'active' says."""
+    return isinstance(schema, str | Path) and str(schema) == ACTIVE
+
+
+def check_some_complete(table: Table, names: Sequence[str], nulls: Nulls) -> None:
+    """Refuse to drop all rows."""
+    if nulls == "drop" and not table.complete_rows(names):
+        empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
+        raise TableError(
+            "no row is without NULLs"
+            + (f", for {', '.join(map(repr, empty))} holds nothing but NULLs" if empty else ""),
+            hint=f"leave such columns out with {spelled('columns')}, or use "
+            f"{spelled('nulls', 'as-value')}",
+        )
+
+
 def read_schema(schema: SchemaSource) -> Schema:
-    """A domain that is declared: as it is, as data, or in a file."""
-    if isinstance(schema, Schema):
-        return schema
-    return Schema.from_dict(schema) if isinstance(schema, Mapping) else Schema.open(schema)
+    """A domain that is declared: as it is, as data, or in a file.
+
+    A domain that an earlier release learnt, and paid for, costs nothing to use again: whoever
+    declares it vouches for that.
+    """
+    if isinstance(schema, LearntSchema):
+        found = schema.schema
+    elif isinstance(schema, Schema):
+        found = schema
+    else:
+        found = Schema.from_dict(schema) if isinstance(schema, Mapping) else Schema.open(schema)
+    if not any(a.public == "learnt" for a in found):
+        return found
+    return Schema(
+        tuple(replace(a, public="declared") if a.public == "learnt" else a for a in found)
+    )
 
 
 def dropped_times(table: Table, names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from voile.files import sha256
+from voile.learning.account import SchemaAccount
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 MANIFEST = "manifest.json"
@@ -113,6 +114,23 @@ class Manifest(ManifestPart):
     def schema_(self) -> Schema:
         """The public domain, from the attributes."""
         return Schema.from_dict({"attributes": self.attributes})
+
+    @property
+    def schema_account(self) -> SchemaAccount | None:
+        """What learning the domain cost, where it was learnt."""
+        return None
+
+    def check_learnt(self) -> None:
+        """Refuse domains that were learnt from the table without an account that pays for it."""
+        account, schema = self.schema_account, self.schema_
+        if account is not None:
+            account.check(schema)
+            return
+        learnt = next((a.name for a in schema if a.public == "learnt"), None)
+        if learnt is not None:
+            raise ValueError(
+                f"the domain of {learnt!r} was learnt, and no account says at what cost"
+            )
 
     def check(self) -> None:
         """Construct what the parameters stand for, which refuses them where they are wrong."""

@@ -12,10 +12,11 @@ from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
 from voile.options.choices import Nulls
 
 if TYPE_CHECKING:
+    from voile.learning import LearntSchema
     from voile.schema import Schema
 
-    SchemaSource = Schema | str | Path | Mapping[str, Any]
-    """A domain, or where it is declared."""
+    SchemaSource = Schema | LearntSchema | str | Path | Mapping[str, Any]
+    """A domain, where it is declared, or 'active': what the table holds."""
 else:
     SchemaSource = Any  # checked where it is read; models must load without it
 
@@ -33,7 +34,8 @@ ColumnsOption = Annotated[
     MaybeNames, Flag("Columns to use: a,b,c (quote names with commas).", reads=NAMES)
 ]
 SchemaOption = Annotated[
-    SchemaSource | None, Flag("A codebook that declares the domain.", reads=PATH)
+    SchemaSource | None,
+    Flag("A codebook that declares the domain, or active: what the table holds.", reads=PATH),
 ]
 NullsOption = Annotated[Nulls, Flag("error, drop or as-value.")]
 NameOption = Annotated[str | None, Flag("The table's name in SQL.")]
@@ -51,6 +53,15 @@ EpsilonOption = Annotated[
         hint="1 is usual; a smaller one promises more",
     ),
     Field(gt=0, allow_inf_nan=False),
+]
+SchemaShareOption = Annotated[
+    float | None,
+    Flag(
+        "The share of the budget that learning the domain may take, where no codebook declares it "
+        "(0.1 if not given).",
+        hint="0.1 is usual; 0.3 where columns have many values",
+    ),
+    Field(gt=0, lt=1, allow_inf_nan=False),
 ]
 WeakOption = Annotated[
     bool, Flag("Publish although the promise says nothing; the release is marked.")
@@ -81,11 +92,7 @@ class AutomaticOptions(Options):
     ] = None
     columns: ColumnsOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
-    schema_share: Annotated[
-        float,
-        Flag("Share of the budget for learning the domain, without a codebook (0.1)."),
-        Field(gt=0, lt=1),
-    ] = 0.1
+    schema_share: SchemaShareOption = None
     nulls: NullsOption = "error"
     on: Annotated[
         Names,
@@ -107,7 +114,7 @@ class AutomaticKeywords(TypedDict, total=False):
     delta: float | None
     columns: Sequence[str] | None
     schema: SchemaSource | None
-    schema_share: float
+    schema_share: float | None
     nulls: Nulls
     on: Sequence[str]
     weak: bool

@@ -493,6 +493,7 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
         kind = kind_of(str(data.get("method")))
         manifest: Manifest = kind.manifest.model_validate(data)
         schema = manifest.schema_
+        manifest.check_learnt()
         manifest.check()
     except ValidationError as error:
         first = error.errors()[0]

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voile.errors import ReleaseError
 from voile.learning.budget import MOST_ROWS_PER_PERSON, failure, moved
 from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import Unit
@@ -69,12 +68,16 @@ class SchemaAccount(LearntPart):
         """What all looks cost together, recomputed from their scales."""
         by = moved(self.noise, self.unit, self.rows_per_person)
         rates = [by / scale for column in self.columns for scale in column.scales]
-        if self.rows_scale is not None:
+        if self.rows_scale is not None and self.unit == "add-remove":
             rates.append(self.rows_per_person / self.rows_scale)
         delta = math.fsum(self._failure(column) for column in self.columns)
         if self.noise == "gaussian":
             return Spent(mu=composed(rates) * UP, delta=delta * UP)
         return Spent(epsilon=math.fsum(rates) * UP, delta=delta * UP)
+
+    def exchanged(self) -> Spent:
+        """What the same looks cost where rows are exchanged, and their number stays."""
+        return self.model_copy(update={"unit": "exchange"}).spent()
 
     def _failure(self, column: LearntColumn) -> float:
         if column.threshold is None:
@@ -85,28 +88,24 @@ class SchemaAccount(LearntPart):
         """Refuse an account that does not pay for every learnt column of a schema."""
         names = [column.name for column in self.columns]
         if len(set(names)) < len(names):
-            raise ReleaseError("manifest.json: a column was learnt twice")
+            raise ValueError("a column was learnt twice")
         paid = {column.name: column for column in self.columns}
         for attribute in schema:
             column = paid.pop(attribute.name, None)
             if (column is not None) != (attribute.public == "learnt"):
-                raise ReleaseError(
-                    f"manifest.json: the domain of {attribute.name!r} is {attribute.public}, and "
+                raise ValueError(
+                    f"the domain of {attribute.name!r} is {attribute.public}, and "
                     f"the account of the schema has {'no' if column is None else 'a'} look at it"
                 )
             if column is not None and column.threshold is None and attribute.other is not None:
-                raise ReleaseError(
-                    f"manifest.json: the values of {attribute.name!r} were listed without a "
-                    "threshold"
+                raise ValueError(
+                    f"the values of {attribute.name!r} were listed without a threshold"
                 )
         if paid:
-            raise ReleaseError(
-                f"manifest.json: a look at {next(iter(paid))!r}, which is no learnt column"
-            )
+            raise ValueError(f"a look at {next(iter(paid))!r}, which is no learnt column")
         if self.unit == "add-remove" and self.rows_scale is None:
-            raise ReleaseError("manifest.json: the number of rows was looked at without noise")
+            raise ValueError("the number of rows was looked at without noise")
         if not math.isclose(self.delta, found := self.spent().delta, rel_tol=1e-6, abs_tol=1e-300):
-            raise ReleaseError(
-                f"manifest.json: δ of the schema is {self.delta!r}, and from its thresholds "
-                f"follows {found!r}"
+            raise ValueError(
+                f"δ of the schema is {self.delta!r}, and from its thresholds follows {found!r}"
             )

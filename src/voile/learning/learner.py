@@ -22,7 +22,14 @@ from voile.learning.account import LearntColumn, SchemaAccount
 from voile.learning.budget import LearningBudget, drawn, threshold_for
 from voile.learning.coins import key_of
 from voile.learning.grids import grid_of
-from voile.learning.numbers import STAGES, NoisyCells, domain_of_cells, histogram, refined
+from voile.learning.numbers import (
+    STAGES,
+    NoisyCells,
+    bounded,
+    domain_of_cells,
+    histogram,
+    refined,
+)
 from voile.learning.values import (
     NumberCounter,
     TextCounter,
@@ -233,7 +240,8 @@ class _Learner:
             look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale))
             if stage + 1 < len(STAGES):
                 finer = self.deviation(look.scales[stage + 1])
-                look.edges = refined(look.cells, grid_of(look.kind), finer)
+                kept = bounded(look.cells) if stage == 0 else look.cells
+                look.edges = refined(kept, grid_of(look.kind), finer)
                 look.counts = np.zeros(len(look.edges) - 1)
             self.columns.setdefault(name, LearntColumn(name=name, scales=list(look.scales)))
         if stage + 1 == len(STAGES):

@@ -32,6 +32,8 @@ MASS = 2.0
 """Deviations of the next histogram's noise that each part of a cell shall hold."""
 TINY = 1000
 """Numbers so many times smaller than the largest are told apart only where many rows have them."""
+EMPTY = 0.5
+"""Deviations that the noisy sum of cells at an end may have, for them to be left off."""
 TAIL = 6
 """Cells beyond the last clear one that may be clear together."""
 
@@ -60,14 +62,38 @@ def histogram(edges: Sequence[float], numbers: Floats) -> Ints:
 
 
 def bounded(cells: NoisyCells) -> NoisyCells:
-    """Without the ends that hold nothing: what is there counts in the new end cells."""
+    """Without the ends of all magnitudes that hold nothing, but for one cell at either end.
+
+    What is there counts in the new end cells. No cell beyond 0 is added.
+    """
     clear = np.flatnonzero(cells.clear)
     if not len(clear):
         clear = np.array([int(np.argmax(cells.counts))])
-    first = clear[0] - tail_cells(cells, cells.counts[: clear[0]][::-1])
-    last = clear[-1] + tail_cells(cells, cells.counts[clear[-1] + 1 :])
-    kept = slice(int(first), int(last) + 1)
-    return NoisyCells(cells.edges[kept.start : kept.stop + 1], cells.counts[kept], cells.scale)
+    first = int(clear[0]) - tail_cells(cells, cells.counts[: clear[0]][::-1])
+    last = int(clear[-1]) + tail_cells(cells, cells.counts[clear[-1] + 1 :])
+    first -= first > 0 and cells.edges[first] != 0
+    last += last + 1 < len(cells.counts) and cells.edges[last + 1] != 0
+    return NoisyCells(cells.edges[first : last + 2], cells.counts[first : last + 1], cells.scale)
+
+
+def trimmed(cells: NoisyCells) -> NoisyCells:
+    """Without the cells at either end that hold next to nothing together.
+
+    What is left off moves to the end of the domain: it must be too few rows to move an average.
+    """
+    clear = np.flatnonzero(cells.clear)
+    if not len(clear):
+        clear = np.array([int(np.argmax(cells.counts))])
+    first = empty_cells(cells.counts[: clear[0]], cells.scale)
+    last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale)
+    return NoisyCells(cells.edges[first : last + 1], cells.counts[first:last], cells.scale)
+
+
+def empty_cells(counts: Floats, scale: float) -> int:
+    """How many of the first of these cells have a noisy sum that nothing may have."""
+    sums = np.cumsum(counts)
+    empty = np.flatnonzero(sums <= EMPTY * scale * np.sqrt(np.arange(len(sums)) + 1))
+    return int(empty[-1]) + 1 if len(empty) else 0
 
 
 def tail_cells(cells: NoisyCells, beyond: Floats) -> int:
@@ -80,7 +106,7 @@ def tail_cells(cells: NoisyCells, beyond: Floats) -> int:
 
 def refined(cells: NoisyCells, grid: Grid, scale: float) -> tuple[float, ...]:
     """The cells of the next histogram, whose noise has this deviation."""
-    kept = without_tiny(bounded(cells))
+    kept = without_tiny(cells)
     edges = [kept.edges[0]]
     for low, high, count in zip(kept.edges, kept.edges[1:], kept.counts, strict=False):
         parts = min(PARTS, math.floor(max(float(count), 0.0) / (MASS * scale)))
@@ -123,7 +149,7 @@ def limits(rows: int, scale: float) -> BinLimits:
 
 def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
     """The domain of a column from its last histogram."""
-    kept = bounded(cells)
+    kept = trimmed(cells)
     most = limits(rows, cells.scale)
     low, high = kept.edges[0], kept.edges[-1]
     if kind == "integer" and high - low <= most.singles:

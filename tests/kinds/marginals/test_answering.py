@@ -93,7 +93,8 @@ def frame() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def release(frame: pd.DataFrame) -> MarginalRelease:
     found: MarginalRelease = voile.publish(
-        frame, method="marginals", epsilon=2, order=3, nulls="as-value", name="people",
+        frame, method="marginals", schema="active",
+        epsilon=2, order=3, nulls="as-value", name="people",
         simulate_seed=3,
     )  # fmt: skip
     return found
@@ -193,7 +194,13 @@ def test_intervals_of_tables_alone_cover(frame: pd.DataFrame) -> None:
     truth = small.groupby(["age", "region"]).size().rename("true").reset_index()
     for seed in range(rounds(6, 60)):
         release = voile.publish(
-            small, method="marginals", epsilon=1, order=2, name="people", simulate_seed=seed
+            small,
+            method="marginals",
+            schema="active",
+            epsilon=1,
+            order=2,
+            name="people",
+            simulate_seed=seed,
         )
         sql = "select age, region, count(*) as n from people group by age, region"
         found = release.query(sql, refine=False).to_pandas().merge(truth, how="left").fillna(0)
@@ -205,7 +212,8 @@ def test_intervals_of_tables_alone_cover(frame: pd.DataFrame) -> None:
 def test_differences_err_as_much_as_what_they_are_made_of(frame: pd.DataFrame) -> None:
     """Where the number of rows is public, n₁ − n₀ errs twice as much as n₁: not by nothing."""
     release = voile.publish(
-        frame[["age", "sick"]], method="marginals", epsilon=1, unit="exchange", name="people",
+        frame[["age", "sick"]], method="marginals", schema="active",
+        epsilon=1, unit="exchange", name="people",
         simulate_seed=1,
     )  # fmt: skip
     sick, well = "count(*) filter (where sick)", "count(*) filter (where not sick)"
@@ -224,7 +232,8 @@ def test_rare_values_of_one_column_are_covered() -> None:
     counts = np.array([3000, 2000, *np.tile(np.arange(5, 20), 4)])
     values = np.repeat(np.arange(len(counts)), counts)
     release = voile.publish(
-        pd.DataFrame({"a": values, "b": values % 2}), method="marginals", epsilon=0.5, order=1,
+        pd.DataFrame({"a": values, "b": values % 2}), method="marginals", schema="active",
+        epsilon=0.5, order=1,
         name="t", simulate_seed=5,
     )  # fmt: skip
     found = release.query("select a, count(*) as n from t group by a").to_pandas()
@@ -238,7 +247,8 @@ def test_rare_values_of_one_column_are_covered() -> None:
 def test_what_is_known_has_no_interval(frame: pd.DataFrame, where: str) -> None:
     """The number of rows where it is public, and what no row can be."""
     release = voile.publish(
-        frame[["sick", "region"]], method="marginals", epsilon=1, unit="exchange", name="people",
+        frame[["sick", "region"]], method="marginals", schema="active",
+        epsilon=1, unit="exchange", name="people",
         simulate_seed=1,
     )  # fmt: skip
     found = release.query(f"select count(*) as n from people{where}").to_pandas().iloc[0]

@@ -43,7 +43,9 @@ def frame() -> pd.DataFrame:
 
 def published(frame: pd.DataFrame, **more: Any) -> MarginalRelease:
     options: dict[str, Any] = {"epsilon": 1.0, "order": 2, "name": "people"} | more
-    release: MarginalRelease = voile.publish(frame, method="marginals", **options)
+    release: MarginalRelease = voile.publish(
+        frame, method="marginals", **{"schema": "active", **options}
+    )
     return release
 
 
@@ -178,7 +180,13 @@ def test_tiny_and_huge_budgets(frame: pd.DataFrame, epsilon: float, pure: bool) 
 def test_narrow_tables(table: pd.DataFrame) -> None:
     """One column, one value, NULLs: all can be published and asked."""
     release = voile.publish(
-        table, method="marginals", epsilon=5, nulls="as-value", name="t", simulate_seed=2
+        table,
+        method="marginals",
+        schema="active",
+        epsilon=5,
+        nulls="as-value",
+        name="t",
+        simulate_seed=2,
     )
     assert verify(release.path)
     found = release.query("select count(*) as n from t").to_pandas().iloc[0]
@@ -453,7 +461,7 @@ def test_wrong_options_are_named(frame: pd.DataFrame, options: dict[str, Any], w
 
 def test_what_the_steward_is_shown(frame: pd.DataFrame) -> None:
     """Rows, tables, the promise, and the error of counts."""
-    done = measure_table(frame, epsilon=1, order=2, name="people")
+    done = measure_table(frame, schema="active", epsilon=1, order=2, name="people")
     facts = dict(done.facts())
     assert facts["rows"] == "1,500 in, 1,500 counted"
     assert "ε = 1" in facts["promise"]

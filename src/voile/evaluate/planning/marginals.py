@@ -219,7 +219,11 @@ def strongest(
             hint=f"give {spelled('order')} as many columns as they read, or ask for fewer",
         )
     now = max(known) if known else release.expected()[-1].noise
-    plan = enough(release.manifest.plan, (max_error / (ABSOLUTE * now)) ** 2)
+    share = (max_error / (ABSOLUTE * now)) ** 2
+    plan = enough(release.manifest.plan, share)
+    if plan.schema.mu:  # the domain takes the same share of another promise
+        schema = replace(plan.schema, mu=plan.schema.mu / math.sqrt(share))
+        plan = replace(plan, schema=schema)
     pure = plan.pure_epsilon
     epsilon = plan.epsilon_at(release.manifest.guarantee.delta) if pure is None else pure
     told = rounded_up(epsilon)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from voile.kinds.beliefs import BeliefBound, BeliefBounds, risen
 from voile.kinds.marginals.manifest import MarginalManifest
 from voile.privacy.gaussian import any_rise_of
+from voile.privacy.spent import NOTHING
 
 PRIORS = (0.0001, 0.001, 0.01, 0.1, 0.5)
 CHANCES = (0.05, 1e-3, 1e-6, 1e-9)
@@ -54,8 +55,16 @@ def rise_of_beliefs(manifest: MarginalManifest, eta: float) -> float:
     times = 1 if g.unit == "exchange" else 2
     if g.kind == "dp":
         return times * g.epsilon
+    account = manifest.schema_account
+    if account is not None:  # a threshold of the schema may fail as well
+        eta -= account.spent().delta
+        if eta <= 0:
+            return math.inf
+    if manifest.parameters.noise == "geometric":
+        return times * g.epsilon
     if g.mu is not None:
-        exchanged = replace(manifest.plan, unit="exchange").mu or 0.0
+        schema = account.exchanged() if account is not None else NOTHING
+        exchanged = replace(manifest.plan, unit="exchange", schema=schema).mu or 0.0
         return any_rise_of(max(g.mu, exchanged), eta)
     # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).
     rho = times**2 * g.rho

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import median
 from typing import Literal
@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 
 from voile.arrays import Floats, Ints
+from voile.errors import PromiseError, spelled
 from voile.kinds.marginals.measuring import (
     LARGEST_TABLE,
     Measurement,
@@ -42,6 +43,7 @@ from voile.kinds.marginals.measuring import (
 from voile.kinds.marginals.residuals import Columns, balanced
 from voile.noise.gumbel import most_noisy
 from voile.noise.whole import WordSource
+from voile.privacy.spent import NOTHING, Spent
 from voile.progress import Progress, Silent
 
 Counter = Callable[[Columns], Ints]
@@ -79,6 +81,21 @@ class MeasuringBudget:
     """ρ of Gaussian noise, or ε of geometric noise."""
     with_choice: float
     """The same where tables are chosen by looking: ρ by the conversion of zCDP."""
+    schema: Spent = NOTHING
+    """What learning the domain cost, which is not part of the amounts."""
+
+    def after(self, spent: Spent) -> MeasuringBudget:
+        """What is left of it after learning the domain."""
+        cost = spent.mu**2 / 2 if self.noise == "gaussian" else spent.epsilon
+        if cost >= min(self.whole, self.with_choice):
+            raise PromiseError(
+                f"learning the domain cost {cost:.3g} of {self.whole:.3g}, and leaves nothing to "
+                "measure with",
+                hint=f"use a smaller {spelled('schema_share')}, or declare the domain with "
+                f"{spelled('schema')}",
+            )
+        whole, chosen = (x - cost * (1 + 1e-9) for x in (self.whole, self.with_choice))
+        return replace(self, whole=whole, with_choice=chosen, schema=spent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +118,29 @@ def choose(
     source: WordSource,
     *,
     order: int | None = None,
+    known: int | None = None,
     progress: Progress | None = None,
 ) -> ChosenTables:
     """The tables and their noise, within the budget; `order` is chosen where it is not given.
+
+    `known` is the number of rows as learning the domain has shown it, with noise: then there is no
+    look at it, and whether there are many columns is decided by their number, which is public.
 
     Rows and counts are looked at with noise only, except for the number of rows where records are
     exchanged, which is public.
     """
     if order is not None:
         return ChosenTables(_plan(sizes, all_tables(len(sizes), order), budget), order, "all")
-    wide = sum(size > 1 for size in sizes) >= WIDE
+    wide = (len(sizes) if known is not None else sum(size > 1 for size in sizes)) >= WIDE
     amount = budget.with_choice if wide else budget.whole
     scale, figure = None, None
-    if budget.unit == "add-remove":
+    if budget.unit == "add-remove" and known is None:
         scale = _look_scale(budget.noise, amount)
         figure = noisy_rows(rows, budget.noise, scale, source)
-    about = float(max(1, rows if figure is None else figure))
+    if known is not None:
+        about = float(max(1, known))
+    else:
+        about = float(max(1, rows if figure is None else figure))
     make = _Maker(tuple(sizes), budget, amount, scale, wide=wide)
     found = make.order(about)
     if found == 1 and wide and (number := make.pairs(about)):

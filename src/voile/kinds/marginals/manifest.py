@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from voile.kinds.manifest import (
     Disclosed,
@@ -18,8 +18,10 @@ from voile.kinds.manifest import (
     weak_epsilon,
 )
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.learning.account import SchemaAccount
 from voile.options.choices import Unit
 from voile.privacy.guarantees.statements import Statement, not_kept, void
+from voile.privacy.spent import NOTHING
 from voile.schema import Schema
 
 MEASUREMENT, CELL, FIGURE = "measurement", "cell", "figure"
@@ -70,6 +72,17 @@ class MarginalParameters(ManifestPart):
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
     )
     measurements: list[MeasuredTable] = Field(min_length=1)
+    schema_account: SchemaAccount | None = Field(
+        default=None, description="How the domain was learnt, and at what cost; absent: it was not"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_account(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Releases whose domain was not learnt are written as they always were."""
+        found: dict[str, Any] = handler(self)
+        if self.schema_account is None:
+            found.pop("schema_account", None)
+        return found
 
 
 class LawNumbers(ManifestPart):
@@ -115,11 +128,22 @@ class MarginalManifest(Manifest):
     guarantee: MarginalGuarantee
     model: ModelParameters
 
+    @property
+    def schema_account(self) -> SchemaAccount | None:
+        """What learning the domain cost, where it was learnt."""
+        return self.parameters.schema_account
+
     def check(self) -> None:
         """Refuse tables, figures or noise that do not agree."""
         p, g = self.parameters, self.guarantee
         if p.unit != g.unit:
             raise ValueError(f"noise for {p.unit}, and a promise for {g.unit}")
+        account = p.schema_account
+        if account is not None and (account.unit, account.noise) != (p.unit, p.noise):
+            raise ValueError(
+                f"a domain learnt with {account.noise} noise for {account.unit}, and tables with "
+                f"{p.noise} noise for {p.unit}"
+            )
         if (p.rows_scale is None) != (p.rows_figure is None):
             raise ValueError("a look at the number of rows has a figure and a scale")
         if (self.public_rows is None) != (p.unit == "add-remove"):
@@ -155,7 +179,14 @@ class MarginalManifest(Manifest):
         )
         sizes = tuple(self.schema_.sizes)
         return MeasurementPlan(
-            sizes, p.noise, p.unit, found, p.rows_scale, p.selection_rho, p.selection_epsilon
+            sizes,
+            p.noise,
+            p.unit,
+            found,
+            p.rows_scale,
+            p.selection_rho,
+            p.selection_epsilon,
+            p.schema_account.spent() if p.schema_account is not None else NOTHING,
         )
 
     @property
@@ -186,7 +217,7 @@ def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> 
         kind=wanted,
         unit=plan.unit,
         epsilon=pure if pure is not None else plan.epsilon_at(delta),
-        delta=0.0 if pure is not None else delta,
+        delta=plan.schema.delta if pure is not None else delta,
         rho=plan.rho,
         mu=plan.mu,
     )
@@ -223,6 +254,13 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
             "geometric noise: ε of each table adds up",
             f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}.",
         )]  # fmt: skip
+    elif threshold_delta(manifest):
+        found = [Statement(
+            {"kind": "approximate-dp", "epsilon": g.epsilon, "delta": g.delta, "unit": unit},
+            who, ANYONE, "what the domain cost and what the tables cost, together",
+            f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for "
+            f"{doing}; the domain, which was learnt from the table, is part of it.",
+        )]  # fmt: skip
     else:
         how = "the exact account of Gaussian noise" if g.mu is not None else "ρ of zCDP adds up"
         found = [
@@ -246,6 +284,12 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
                 f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
             ))  # fmt: skip
     return [void(one) for one in found] if manifest.simulated else found
+
+
+def threshold_delta(manifest: MarginalManifest) -> float:
+    """The probability that the domain lists a value of one person alone; 0 where it cannot."""
+    account = manifest.schema_account
+    return account.spent().delta if account is not None else 0.0
 
 
 def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:

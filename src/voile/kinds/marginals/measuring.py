@@ -45,6 +45,7 @@ from voile.noise.geometric import geometric_variance, two_sided_geometric
 from voile.noise.normal import LARGEST_SCALE, rounded_normal, rounded_variance
 from voile.noise.whole import WordSource
 from voile.privacy.gaussian import SAFETY, delta_of, mu_for
+from voile.privacy.spent import NOTHING, Spent
 
 Noise = Literal["gaussian", "geometric"]
 Unit = Literal["add-remove", "exchange"]
@@ -82,6 +83,8 @@ class MeasurementPlan:
     """What choosing tables cost; 0: nothing was chosen by looking."""
     selection_epsilon: float = 0.0
     """The same where noise is geometric."""
+    schema: Spent = NOTHING
+    """What learning the domain cost before anything was measured."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sizes)
@@ -93,6 +96,8 @@ class MeasurementPlan:
             raise ValueError(f"choosing tables cannot cost ρ = {self.selection_rho:g}")
         if not (math.isfinite(self.selection_epsilon) and self.selection_epsilon >= 0):
             raise ValueError(f"choosing tables cannot cost ε = {self.selection_epsilon:g}")
+        if self.schema.mu if self.noise == "geometric" else self.schema.epsilon:
+            raise ValueError(f"a domain learnt with other noise than {self.noise} noise")
         unused = self.selection_epsilon if self.noise == "gaussian" else self.selection_rho
         if unused:
             raise ValueError(f"a choice for {self.noise} noise is not accounted for that way")
@@ -121,7 +126,9 @@ class MeasurementPlan:
         """μ of the Gaussian mechanism; None where noise is geometric, or tables were chosen."""
         if self.noise == "geometric" or self.selection_rho:
             return None
-        return math.sqrt(2 * self.measured_rho)
+        if not self.schema.mu:
+            return math.sqrt(2 * self.measured_rho)
+        return math.hypot(math.sqrt(2 * self.measured_rho), self.schema.mu) * UP
 
     @cached_property
     def pure_epsilon(self) -> float | None:
@@ -132,29 +139,33 @@ class MeasurementPlan:
         if self.rows_scale and self.unit == "add-remove":
             rates.append(1 / self.rows_scale)
         moved = math.fsum(rates) * (1 if self.unit == "add-remove" else 2)
-        return (moved + self.selection_epsilon) * UP
+        return (moved + self.selection_epsilon + self.schema.epsilon) * UP
 
     @property
     def rho(self) -> float:
         """ρ of zCDP."""
         if (pure := self.pure_epsilon) is not None:
             return pure * math.tanh(pure / 2) * UP
-        return self.measured_rho + self.selection_rho
+        return self.measured_rho + self.selection_rho + self.schema.mu**2 / 2 * UP
 
     def delta_at(self, epsilon: float) -> float:
-        """The least δ that is known at ε."""
+        """The least δ that is known at ε; what a threshold fails with is part of it."""
         if (pure := self.pure_epsilon) is not None:
-            return 0.0 if epsilon >= pure else _pure_delta(pure, epsilon)
-        if (mu := self.mu) is not None:
-            return min(1.0, delta_of(mu, epsilon) * (1 + SAFETY))
-        return concentrated_delta(self.rho, epsilon)
+            found = 0.0 if epsilon >= pure else _pure_delta(pure, epsilon)
+        elif (mu := self.mu) is not None:
+            found = delta_of(mu, epsilon) * (1 + SAFETY)
+        else:
+            found = concentrated_delta(self.rho, epsilon)
+        return min(1.0, found + self.schema.delta)
 
     def epsilon_at(self, delta: float) -> float:
         """The least ε that is known at δ."""
         if delta >= self.delta_at(0.0):
             return 0.0
-        if (pure := self.pure_epsilon) is not None and delta == 0:
-            return pure
+        if (pure := self.pure_epsilon) is not None and delta <= self.schema.delta:
+            return pure if delta == self.schema.delta else math.inf
+        if delta <= self.schema.delta:
+            return math.inf
         low, high = 0.0, 1.0
         while self.delta_at(high) > delta:
             low, high = high, 2 * high

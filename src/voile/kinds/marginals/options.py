@@ -16,6 +16,7 @@ from voile.kinds.options import (
     NameOption,
     NullsOption,
     SchemaOption,
+    SchemaShareOption,
     SchemaSource,
     SeedOption,
     WeakOption,
@@ -90,6 +91,7 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    schema_share: SchemaShareOption = None
     weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
@@ -189,6 +191,7 @@ class MarginalKeywords(TypedDict, total=False):
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    schema_share: float | None
     weak: bool
     name: str | None
     simulate_seed: int | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -17,7 +17,14 @@ from voile import __version__
 from voile.arrays import Ints
 from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
-from voile.kinds.domain import check_name, check_nulls, choose_schema
+from voile.kinds.domain import (
+    ACTIVE,
+    check_name,
+    check_nulls,
+    choose_schema,
+    dropped_times,
+    learn_domain,
+)
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.marginals.choosing import ChosenTables, MeasuringBudget, choose, workload_weights
 from voile.kinds.marginals.counting import MarginalCounter
@@ -57,8 +64,10 @@ from voile.kinds.marginals.residuals import Columns, balanced
 from voile.kinds.parquet import ROW_GROUP
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
+from voile.learning import LearningBudget, LearntSchema, SchemaAccount
 from voile.noise import Key
 from voile.noise.whole import SystemSource, WordSource
+from voile.privacy.spent import NOTHING, Spent
 from voile.progress import Progress
 from voile.schema import Schema
 from voile.signing import KeySource
@@ -66,6 +75,8 @@ from voile.units import counted
 
 MOST_TABLES = 20_000
 """Sets of columns that are measured."""
+SCHEMA_SHARE, SCHEMA_DELTA = 0.1, 0.1
+"""The share of the budget, and of δ, that learning the domain takes."""
 WORKLOAD_ORDER = 3
 """Columns of a table for questions that read more of them."""
 LOOK = 0.01
@@ -137,6 +148,8 @@ class MarginalInput:
     source: WordSource
     notes: tuple[str, ...]
     progress: Progress
+    account: SchemaAccount | None = None
+    """What learning the domain cost, where it was learnt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +214,7 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
             "the table has no rows to read a domain off",
             hint=f"declare it with {spelled('schema')}; see `voile inspect TABLE`",
         )
-    schema, notes = choose_schema(table, options.columns, options.schema_, options.nulls)
+    schema, learnt, notes = published_domain(table, options, progress)
     check_nulls(table, schema, options.nulls)
     progress.start("reading", rows)
     codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
@@ -216,9 +229,45 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
             hint=f"publish other {spelled('columns')}, or declare what values could be there",
         )
     source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
-    chosen = chosen_terms(options, coded, schema, source, name, progress)
+    account = learnt.account if learnt is not None else None
+    chosen = chosen_terms(options, coded, schema, source, name, progress, account)
     check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
-    return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress)
+    return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress, account)
+
+
+def published_domain(
+    table: Table, options: MarginalOptions, progress: Progress
+) -> tuple[Schema, LearntSchema | None, list[str]]:
+    """The domain: declared, read off the table where that is asked for, or learnt from it."""
+    given = options.schema_
+    if isinstance(given, LearntSchema):
+        notes = [*given.notes, *dropped_times(table, given.schema.names)]
+        return given.schema, given, list(dict.fromkeys(notes))
+    if given is not None:
+        schema, notes = choose_schema(table, options.columns, given, options.nulls)
+        return schema, None, notes
+    budget = learning_budget(options)
+    key = Key.fresh() if options.simulate_seed is None else Key.from_seed(options.simulate_seed)
+    learnt = learn_domain(table, options.columns, options.nulls, budget, key, progress)
+    return learnt.schema, learnt, list(learnt.notes)
+
+
+def learning_budget(options: MarginalOptions) -> LearningBudget:
+    """The share of the promise that learning the domain may take."""
+    if options.pure:
+        raise UsageError(
+            f"{spelled('pure', True)} promises ε with δ = 0, and without a codebook the values of "
+            "a column are learnt by noisy counts above a threshold, which fails with a probability "
+            "above 0",
+            hint=f"declare the domain with {spelled('schema', 'codebook.yaml')}, leave out "
+            f"{spelled('pure', True)}, or give {spelled('schema', ACTIVE)}, which discloses which "
+            "values occur",
+        )
+    whole, share = budget_of(options), options.schema_share or SCHEMA_SHARE
+    delta = options.delta or (AT if options.rho else DELTA)
+    return LearningBudget(
+        "gaussian", min(whole.whole, whole.with_choice) * share, delta * SCHEMA_DELTA, options.unit
+    )
 
 
 def noise_source(options: MarginalOptions) -> WordSource:
@@ -235,9 +284,28 @@ def chosen_terms(
     source: WordSource,
     name: str,
     progress: Progress,
+    account: SchemaAccount | None = None,
 ) -> ChosenTables:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
-    sizes, budget = rows.sizes, budget_of(options)
+    spent = account.spent() if account is not None else NOTHING
+    budget = budget_of(options, spent)
+    known = account.rows if account is not None else None
+    found = _chosen(options, rows, schema, source, name, progress, budget, known)
+    return replace(found, plan=replace(found.plan, schema=spent)) if account else found
+
+
+def _chosen(
+    options: MarginalOptions,
+    rows: MarginalCounter,
+    schema: Schema,
+    source: WordSource,
+    name: str,
+    progress: Progress,
+    budget: MeasuringBudget,
+    known: int | None,
+) -> ChosenTables:
+    """The same within what the domain has left of the budget."""
+    sizes = rows.sizes
     if options.method == "full-table":
         whole = tuple(range(len(sizes)))
         return planned(sizes, balanced(sizes, [whole]), budget, "given")
@@ -250,8 +318,9 @@ def chosen_terms(
     if options.order is not None:
         check_number(len(sizes), options.order)
     return choose(
-        rows.counts, sizes, rows.rows, budget, source, order=options.order, progress=progress
-    )
+        rows.counts, sizes, rows.rows, budget, source,
+        order=options.order, known=known, progress=progress,
+    )  # fmt: skip
 
 
 def planned(
@@ -270,16 +339,19 @@ def planned(
     return ChosenTables(plan, order, how)
 
 
-def budget_of(options: MarginalOptions) -> MeasuringBudget:
-    """What the promise leaves to measure with; a choice of tables makes the account zCDP's."""
+def budget_of(options: MarginalOptions, spent: Spent = NOTHING) -> MeasuringBudget:
+    """What the promise leaves to measure with after learning the domain.
+
+    A choice of tables makes the account zCDP's.
+    """
     epsilon = EPSILON if options.epsilon is None else options.epsilon
     if options.geometric:
-        return MeasuringBudget("geometric", options.unit, epsilon, epsilon)
+        return MeasuringBudget("geometric", options.unit, epsilon, epsilon).after(spent)
     if options.rho is not None:
-        return MeasuringBudget("gaussian", options.unit, options.rho, options.rho)
-    delta = DELTA if options.delta is None else options.delta
+        return MeasuringBudget("gaussian", options.unit, options.rho, options.rho).after(spent)
+    delta = (DELTA if options.delta is None else options.delta) - spent.delta
     whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
-    return MeasuringBudget("gaussian", options.unit, whole, chosen)
+    return MeasuringBudget("gaussian", options.unit, whole, chosen).after(spent)
 
 
 def check_number(columns: int, order: int) -> None:
@@ -425,7 +497,9 @@ def manifest_of(
     schema, chosen = prepared.schema, prepared.chosen
     plan = chosen.plan
     names = schema.names
-    kind: GuaranteeKind = "dp" if options.geometric else "zcdp" if options.rho else "approximate-dp"
+    kind: GuaranteeKind = "approximate-dp"
+    if not plan.schema.delta:
+        kind = "dp" if options.geometric else "zcdp" if options.rho else kind
     at = options.delta or (AT if options.rho else DELTA)
     return MarginalManifest(
         voile=__version__,
@@ -444,6 +518,7 @@ def manifest_of(
                 MeasuredTable(columns=[names[i] for i in m.columns], scale=m.scale)
                 for m in plan.measurements
             ],
+            schema_account=prepared.account,
         ),
         guarantee=guarantee_of(plan, kind, at),
         model=ModelParameters(

@@ -30,6 +30,7 @@ from voile.kinds.marginals.manifest import (
     marginal_statements,
     marginals_disclosed,
     marginals_not_promised,
+    threshold_delta,
 )
 from voile.kinds.parquet import read_parquet
 from voile.kinds.release import QueryOptions, Release
@@ -335,7 +336,9 @@ def in_batches(path: Path, columns: Sequence[str], rows: int) -> Iterator[tuple[
 def check_promise(manifest: MarginalManifest) -> None:
     """Refuse a guarantee that does not follow from the noise."""
     g = manifest.guarantee
-    if (g.kind == "dp") != (manifest.parameters.noise == "geometric"):
+    chance = threshold_delta(manifest)
+    pure = manifest.parameters.noise == "geometric" and not chance
+    if (g.kind == "dp") != pure or (g.kind == "zcdp" and chance):
         raise ReleaseError(f"manifest.json: {g.kind} does not follow from its noise")
     kept = guarantee_of(manifest.plan, g.kind, g.delta or 0.5)
     for name in ("epsilon", "delta", "rho", "mu"):

@@ -17,9 +17,10 @@ LEAST = 1e-3
 
 def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candidate]:
     """One view, which has no account for a look at the table: only where there was none."""
-    if promise.pure < LEAST:
+    epsilon = promise.epsilon - promise.spent.epsilon_at(promise.delta)
+    if not epsilon > LEAST:
         return []
-    prior, posterior = epsilon_promise(promise.pure)
+    prior, posterior = epsilon_promise(epsilon)
     from voile.privacy import DGamma  # noqa: PLC0415  (candidates are seldom asked for)
 
     planned = plan(DGamma(prior, posterior), "multiset")
@@ -31,7 +32,7 @@ def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candida
         tuples = size // math.prod(public.sizes[i] for i in columns)
         return math.sqrt(float(mechanism.variance(count, float(tuples))))
 
-    options = {"epsilon": promise.pure}
+    options = {"epsilon": epsilon}
     found = expected_error(public, error, modelled=False)
     unseen = promise.spent == NOTHING
     return [Candidate("alphabeta", found, "a noisy view", options, eligible=unseen)]
