@@ -8,14 +8,13 @@ for publication.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
 import numpy as np
 
-from voile.arrays import Ints
 from voile.engines.table import Table
 from voile.kinds.choosing import MATTERS
 from voile.kinds.release import Release
@@ -74,7 +73,7 @@ def middle(errors: list[float]) -> float | None:
     return median(errors) if errors else None
 
 
-def asked(sizes: Ints | tuple[int, ...]) -> list[tuple[int, ...]]:
+def asked(sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """All columns, and some pairs of them; the same for the same sizes."""
     places = [i for i, size in enumerate(sizes) if 1 < size <= MOST_CELLS]
     pairs = [p for p in combinations(places, 2) if sizes[p[0]] * sizes[p[1]] <= MOST_CELLS]

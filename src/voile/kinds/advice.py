@@ -31,7 +31,7 @@ Comparison = Callable[[PublicSize, EpsilonPromise], MethodChoice]
 
 
 @dataclass(frozen=True)
-class Change(Record):
+class AdvisedChange(Record):
     """A change with which something of use could be had."""
 
     about: str
@@ -41,7 +41,7 @@ class Change(Record):
     questions: int = 0
 
 
-def changes_for(choice: MethodChoice, names: Sequence[str], compared: Comparison) -> list[Change]:
+def changes_for(choice: MethodChoice, names: Sequence[str], compared: Comparison) -> list[AdvisedChange]:
     """The cheapest of each kind of change, at most three."""
     found = [
         fewer_columns(choice, names, compared),
@@ -53,7 +53,7 @@ def changes_for(choice: MethodChoice, names: Sequence[str], compared: Comparison
 
 def fewer_columns(
     choice: MethodChoice, names: Sequence[str], compared: Comparison
-) -> Change | None:
+) -> AdvisedChange | None:
     """Leave out as few columns as will do, those with the most values first."""
     public, promise = choice.public, choice.promise
     order = sorted(range(len(names)), key=lambda i: -public.sizes[i])
@@ -71,10 +71,10 @@ def fewer_columns(
         low, high = (low, middle) if error(middle) <= USEFUL else (middle + 1, high)
     out = [names[i] for i in sorted(order[:low])]
     kept = [names[i] for i in sorted(order[low:])]
-    return Change(f"leave out {', '.join(map(repr, out))}", error(low), {"columns": kept})
+    return AdvisedChange(f"leave out {', '.join(map(repr, out))}", error(low), {"columns": kept})
 
 
-def larger_epsilon(choice: MethodChoice, compared: Comparison) -> Change | None:
+def larger_epsilon(choice: MethodChoice, compared: Comparison) -> AdvisedChange | None:
     """The least ε that will do."""
     promise = choice.promise
     for times in LARGER:
@@ -85,11 +85,11 @@ def larger_epsilon(choice: MethodChoice, compared: Comparison) -> Change | None:
         more = replace(promise, epsilon=epsilon)
         error = compared(choice.public, more).chosen.expected_error
         if error <= USEFUL:
-            return Change(f"promise less: ε = {epsilon:g}", error, {"epsilon": epsilon})
+            return AdvisedChange(f"promise less: ε = {epsilon:g}", error, {"epsilon": epsilon})
     return None
 
 
-def few_questions(choice: MethodChoice) -> Change | None:
+def few_questions(choice: MethodChoice) -> AdvisedChange | None:
     """As many answers of a server as are of use: geometric noise, ε in equal shares."""
     count = max(1.0, MATTERS * choice.public.rows)
     for questions in QUESTIONS:
@@ -97,11 +97,11 @@ def few_questions(choice: MethodChoice) -> Change | None:
         if error <= USEFUL:
             answers = "1 question" if questions == 1 else f"{questions} questions"
             options = {"queries": questions, "epsilon": choice.promise.epsilon}
-            return Change(f"a server for {answers} instead", error, options, questions)
+            return AdvisedChange(f"a server for {answers} instead", error, options, questions)
     return None
 
 
-def listed_changes(changes: Sequence[Change], spelling: Callable[[dict[str, Any]], str]) -> str:
+def listed_changes(changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str]) -> str:
     """One line each: what, how far off counts would be, and the command."""
     lines = []
     for number, change in enumerate(changes, start=1):
@@ -110,7 +110,7 @@ def listed_changes(changes: Sequence[Change], spelling: Callable[[dict[str, Any]
     return "\n    ".join([*lines, ""]) if lines else ""
 
 
-def server_command(change: Change) -> str:
+def server_command(change: AdvisedChange) -> str:
     """How a server is begun; the table is named by whoever knows it."""
     return (
         f"voile serve init server --table TABLE --queries {change.questions} "

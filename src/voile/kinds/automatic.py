@@ -16,13 +16,13 @@ from typing import Any
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
-from voile.kinds.advice import Change, changes_for, listed_changes
+from voile.kinds.advice import AdvisedChange, changes_for, listed_changes
 from voile.kinds.choosing import (
     MATTERS,
     USEFUL,
-    Candidate,
     Columns,
     EpsilonPromise,
+    MethodCandidate,
     MethodChoice,
     PublicSize,
     compare,
@@ -63,7 +63,7 @@ Spelling = Callable[[dict[str, Any]], str]
 class UselessError(PromiseError):
     """Nothing that keeps the promise would be of use; what would help is in the hint."""
 
-    def __init__(self, message: str, hint: str, changes: Sequence[Change]) -> None:
+    def __init__(self, message: str, hint: str, changes: Sequence[AdvisedChange]) -> None:
         super().__init__(message, hint=hint)
         self.changes = tuple(changes)
 
@@ -104,7 +104,7 @@ def publish_best(
 
 
 def options_for(
-    best: Candidate, prepared: PreparedChoice, asked: AutomaticOptions
+    best: MethodCandidate, prepared: PreparedChoice, asked: AutomaticOptions
 ) -> dict[str, Any]:
     """The options with which the chosen kind publishes."""
     found: dict[str, Any] = {
@@ -134,7 +134,8 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     promise = EpsilonPromise(epsilon, delta, learnt.account.spent())
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
-    public = PublicSize(tuple(schema.sizes), float(learnt.rows), questions)
+    lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
+    public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions)
     return PreparedChoice(best_of(public, promise), learnt, names)
 
 

@@ -100,12 +100,14 @@ class PublicSize:
 
     sizes: tuple[int, ...]
     rows: float
+    lost: int = 0
+    """Columns of which no domain could be learnt: one value is left of them, and no use."""
     asked: tuple[Columns, ...] = ()
     """The columns that each of the steward's own questions reads, where there are some."""
 
 
 @dataclass(frozen=True)
-class Candidate(Record):
+class MethodCandidate(Record):
     """A way to publish, with what its counts would be off by."""
 
     method: str
@@ -148,7 +150,13 @@ def expected_error(public: PublicSize, noise: CellNoise, *, modelled: bool) -> f
         if modelled and len(table) > 1:
             measured = weighed(measured, from_columns([alone[i] for i in table]))
         found.append((measured, weight))
-    return weighted_middle(found)
+    return weighted_middle([*found, (math.inf, lost_tables(public))])
+
+
+def lost_tables(public: PublicSize) -> float:
+    """Tables of one and two columns that read a column which is lost."""
+    wide, lost = sum(size > 1 for size in public.sizes), public.lost
+    return 0.0 if public.asked else float(lost + math.comb(wide + lost, 2) - math.comb(wide, 2))
 
 
 def considered_tables(public: PublicSize) -> tuple[list[Columns], list[float]]:
@@ -187,6 +195,7 @@ def weighed(one: float, other: float) -> float:
 
 def weighted_middle(found: Sequence[tuple[float, float]]) -> float:
     """The median of errors, each of which stands for so many."""
+    found = [(error, weight) for error, weight in found if weight]
     if len({weight for _, weight in found}) == 1:
         return median(error for error, _ in found)
     half, below = sum(weight for _, weight in found) / 2, 0.0
@@ -222,8 +231,8 @@ def in_per_cent(error: float) -> str:
 class MethodChoice(Record):
     """The method that was chosen, and those that it was compared with."""
 
-    chosen: Candidate
-    considered: tuple[Candidate, ...]
+    chosen: MethodCandidate
+    considered: tuple[MethodCandidate, ...]
     """The best of each method, the chosen one first."""
     public: PublicSize
     promise: EpsilonPromise
@@ -241,11 +250,11 @@ class MethodChoice(Record):
         )
 
 
-def compare(candidates: Sequence[Candidate], public: PublicSize, promise: EpsilonPromise
+def compare(candidates: Sequence[MethodCandidate], public: PublicSize, promise: EpsilonPromise
             ) -> MethodChoice:  # fmt: skip
     """The best of all, and the best of each method after it."""
     by_error = sorted(candidates, key=lambda c: c.expected_error)  # the first named wins a tie
-    firsts: dict[str, Candidate] = {}
+    firsts: dict[str, MethodCandidate] = {}
     for candidate in by_error:
         firsts.setdefault(candidate.method, candidate)
     chosen = next(c for c in by_error if c.eligible)

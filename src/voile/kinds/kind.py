@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
-    from voile.kinds.choosing import Candidate, EpsilonPromise, PublicSize
+    from voile.kinds.choosing import EpsilonPromise, MethodCandidate, PublicSize
     from voile.kinds.manifest import Manifest
     from voile.kinds.publishing import Draft, PublishResult
     from voile.kinds.registration import Registrar
@@ -143,7 +143,7 @@ class Kind(ABC, Generic[M]):
 
     # ------------------------------------------------------------------ chosen for the steward
 
-    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[Candidate]:  # noqa: ARG002
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:  # noqa: ARG002
         """Ways to publish under (ε, δ), with their errors; from public numbers alone."""
         return ()
 

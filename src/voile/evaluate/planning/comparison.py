@@ -17,7 +17,7 @@ from voile.errors import VoileError
 from voile.evaluate.felt import FeltError, felt_error
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.kinds.automatic import PreparedChoice, best_of, choose_method, options_for
-from voile.kinds.choosing import USEFUL, Candidate, in_per_cent
+from voile.kinds.choosing import USEFUL, MethodCandidate, in_per_cent
 from voile.kinds.options import AutomaticOptions
 from voile.kinds.registry import publishing_kind
 from voile.progress import Progress, Silent
@@ -104,7 +104,7 @@ def compare_methods(
 
 
 def measured(
-    source: Any, candidate: Candidate, prepared: PreparedChoice, asked: AutomaticOptions
+    source: Any, candidate: MethodCandidate, prepared: PreparedChoice, asked: AutomaticOptions
 ) -> FeltError | None:
     """What one release was off by; None where it cannot be chosen, or would be of no use."""
     if not candidate.eligible or not candidate.expected_error <= 4 * USEFUL:

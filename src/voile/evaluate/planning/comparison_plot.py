@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voile.evaluate.drawing import (
     INK,
@@ -31,7 +31,7 @@ def draw(found: MethodComparison) -> alt.VConcatChart:
     """A line for each method, the promise's own ε, and where a release is of no use."""
     alt = load_altair()
     names = [one.method for one in found.methods]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"epsilon": point.epsilon, "error": 100 * error, "method": method}
         for point in found.by_epsilon
         for method, error in point.errors.items()

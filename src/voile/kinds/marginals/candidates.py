@@ -6,7 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from voile.kinds.choosing import Candidate, Columns, EpsilonPromise, PublicSize, expected_error
+from voile.kinds.choosing import (
+    Columns,
+    EpsilonPromise,
+    MethodCandidate,
+    PublicSize,
+    expected_error,
+)
 from voile.kinds.marginals.choosing import (
     SINGLES,
     WIDE,
@@ -27,11 +33,13 @@ from voile.kinds.marginals.residuals import balanced
 
 FULL_TABLE = 2**16
 """Cells of a full table that is considered: larger ones lose against smaller tables."""
+SHARP = 0.05
+"""The expected error below which larger tables are taken, though smaller ones err less."""
 LEAST = 1e-6
 """Of a budget: with less left, there is no candidate."""
 
 
-def marginal_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candidate]:
+def marginal_candidates(public: PublicSize, promise: EpsilonPromise) -> list[MethodCandidate]:
     """Tables of every few columns with a model, and the full table of counts."""
     budgets: list[tuple[Noise, float]] = [("gaussian", promise.rho), ("geometric", promise.pure)]
     return [
@@ -42,7 +50,7 @@ def marginal_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Can
     ]
 
 
-def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[Candidate]:
+def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[MethodCandidate]:
     """With one noise."""
     sizes = public.sizes
     budget = MeasuringBudget(noise, "add-remove", amount, amount)
@@ -51,10 +59,13 @@ def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[Can
         yield _of(public, noise, _plan(sizes, weights, noise, amount), {"workload": True},
                   "tables of the columns that the questions read, with a model")  # fmt: skip
     highest = chosen_order(sizes, public.rows, budget)
-    for order in sorted({1, highest}, reverse=True):
+    for order in range(highest, 0, -1):
         plan = _plan(sizes, balanced(sizes, all_tables(len(sizes), order)), noise, amount)
         upto = "each column" if order == 1 else f"up to {order} columns"
-        yield _of(public, noise, plan, {"order": order}, f"noisy tables of {upto} with a model")
+        found = _of(public, noise, plan, {"order": order}, f"noisy tables of {upto} with a model")
+        yield found
+        if order > 1 and found.expected_error <= SHARP:
+            return  # smaller tables would be sharper still, and say less
     if highest == 1 and sum(size > 1 for size in sizes) >= WIDE:
         weights = balanced(sizes, all_tables(len(sizes), 1))
         plan = _plan(sizes, weights, noise, SINGLES * amount)
@@ -83,7 +94,7 @@ def _of(
     options: Mapping[str, Any],
     about: str,
     method: str = "marginals",
-) -> Candidate:
+) -> MethodCandidate:
     """The candidate with this plan."""
     found = plan.residual_plan()
 
@@ -92,6 +103,6 @@ def _of(
         kept = tuple(i for i in columns if public.sizes[i] > 1)
         return math.sqrt(found.cell_variance(kept)) if kept in found.variances else None
 
-    return Candidate(
+    return MethodCandidate(
         method, expected_error(public, error, modelled=True), about, {**options, "noise": noise}
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from voile.kinds.kind import PARTS, FolderKind, FrontierMethod, Parts
 
 if TYPE_CHECKING:
-    from voile.kinds.choosing import Candidate, EpsilonPromise, PublicSize
+    from voile.kinds.choosing import EpsilonPromise, MethodCandidate, PublicSize
 
 
 class Marginals(FolderKind):
@@ -27,9 +27,9 @@ class Marginals(FolderKind):
         data_package="describe:marginal_package",
     )
 
-    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[Candidate]:
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:
         """Ways to publish under (ε, δ), with their errors."""
-        found: Sequence[Candidate] = self.load("candidates:marginal_candidates")(public, promise)
+        found: Sequence[MethodCandidate] = self.load("candidates:marginal_candidates")(public, promise)
         return found
 
     def frontier(self) -> Mapping[str, FrontierMethod]:

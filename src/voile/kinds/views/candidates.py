@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
-from voile.kinds.choosing import Candidate, Columns, EpsilonPromise, PublicSize, expected_error
+from voile.kinds.choosing import (
+    Columns,
+    EpsilonPromise,
+    MethodCandidate,
+    PublicSize,
+    expected_error,
+)
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import epsilon_promise
 from voile.kinds.views.promise import MOST_ROWS
@@ -15,7 +21,7 @@ LEAST = 1e-3
 """The least ε that a view is considered for."""
 
 
-def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candidate]:
+def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[MethodCandidate]:
     """One view, which has no account for a look at the table: only where there was none."""
     epsilon = promise.epsilon - promise.spent.epsilon_at(promise.delta)
     if not epsilon > LEAST:
@@ -35,4 +41,4 @@ def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Candida
     options = {"epsilon": epsilon}
     found = expected_error(public, error, modelled=False)
     unseen = promise.spent == NOTHING
-    return [Candidate("alphabeta", found, "a noisy view", options, eligible=unseen)]
+    return [MethodCandidate("alphabeta", found, "a noisy view", options, eligible=unseen)]

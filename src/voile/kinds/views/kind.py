@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
-    from voile.kinds.choosing import Candidate, EpsilonPromise, PublicSize
+    from voile.kinds.choosing import EpsilonPromise, MethodCandidate, PublicSize
     from voile.kinds.publishing import Draft
     from voile.progress import Progress
 
@@ -53,9 +53,9 @@ class Views(FolderKind):
         )
         return found
 
-    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[Candidate]:
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:
         """Ways to publish under (ε, δ), with their errors."""
-        found: Sequence[Candidate] = self.load("candidates:view_candidates")(public, promise)
+        found: Sequence[MethodCandidate] = self.load("candidates:view_candidates")(public, promise)
         return found
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
