@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 __version__ = "0.1.0"
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
     from voile.evaluate.frontier import frontier
+    from voile.options.reading import ReadingKeywords
     from voile.publishing import generalize, perturb, publish
     from voile.release import Release, sign, verify
     from voile.remote.client import connect
@@ -50,14 +51,16 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 
-def read(source: Any, *, null_text: str | tuple[str, ...] = ()) -> Table:
+def read(source: Any, **how: Unpack[ReadingKeywords]) -> Table:
     """A table to publish: a path, 'dataset:adult', 'postgresql://…::table', or a data frame.
 
-    `null_text` names texts that mean NULL in text files, such as "NA".
+    Of text files: `null_text` names texts that mean NULL; `na=True` reads NA, N/A, null and the
+    like as NULL; `decimal`, `thousands`, `separator`, `encoding`, `dates`, `header`, `skip` and
+    `bad_rows` say how the file is written, where that does not show for certain.
     """
     from voile.engines import connect
 
-    return connect(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
+    return connect(source, **how)
 
 
 def open(path: Any, *, check: bool = True) -> Release:

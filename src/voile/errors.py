@@ -101,7 +101,10 @@ def spelled(name: str, *value: Any, flag: str = "") -> str:
     flag = flag or f"--{name.replace('_', '-')}"
     if value and value[0] is False:  # a flag that turns something off says it alone
         return f"--no-{flag.removeprefix('--')}"
-    return " ".join([flag, *map(_as_words, value)]).rstrip()
+    words = [*map(_as_words, value)]
+    if value and isinstance(value[0], str) and value[0].startswith("-"):
+        return f"{flag}={words[0]}"  # else it could be taken for a flag
+    return " ".join([flag, *words]).rstrip()
 
 
 def _as_words(value: Any) -> str:

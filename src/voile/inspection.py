@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from voile.engines import connect
+from voile.engines.findings import ColumnFinding
 from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
-from voile.kinds.domain import check_domain
+from voile.kinds.domain import check_domain, columns_option
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import promise_for
+from voile.options.reading import ReadingOptions
 from voile.privacy import plan
 from voile.privacy.boundary import Boundary
 from voile.schema.attribute import plain
@@ -34,6 +38,16 @@ class Inspection:
     profiles: tuple[ColumnProfile, ...]
     sizes: tuple[int | None, ...]
     """Domain size of each column; None where a domain cannot be made."""
+    findings: tuple[ColumnFinding, ...] = ()
+    """What a steward should decide about columns of a text file, or know of."""
+    notes: tuple[str, ...] = ()
+    """What reading the table did."""
+    source: str = ""
+    """What the caller calls the table."""
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    """How the table's text is read, with what the findings suggest."""
+    chosen: tuple[str, ...] | None = None
+    """The columns that the caller chose."""
 
     @property
     def domain_size(self) -> int:
@@ -44,6 +58,27 @@ class Inspection:
     def identifiers(self) -> list[str]:
         """Columns in which nearly every row has its own value."""
         return [p.name for p in self.profiles if p.looks_like_identifier]
+
+    @property
+    def repeated_identifiers(self) -> list[str]:
+        """Columns that seem to say whose a row is, where people have several rows."""
+        return [p.name for p in self.profiles if p.looks_like_repeated_identifier]
+
+    @property
+    def next_words(self) -> list[str]:
+        """The command to type next, in words: with the flags that this table needs."""
+        kept = self.publishable
+        words = ["voile", "publish", self.source or self.name, *self.reading.words()]
+        if len(kept) < len(self.profiles) or self.chosen:
+            words += ["--columns", *shlex.split(columns_option(kept))]
+        if any(p.nulls for p in self.profiles if p.name in kept):
+            words += ["--nulls", "as-value"]
+        return words
+
+    @property
+    def next_command(self) -> str:
+        """The command to type next, as a shell takes it; empty where nothing can be published."""
+        return shlex.join(self.next_words) if self.publishable and self.rows else ""
 
     @property
     def publishable(self) -> list[str]:
@@ -96,6 +131,7 @@ class Inspection:
             "duplicates": self.duplicates,
             "complete_rows": self.complete_rows,
             "identifiers": self.identifiers,
+            "repeated_identifiers": self.repeated_identifiers,
             "publishable": {
                 "columns": self.publishable,
                 "domain_size": str(self.publishable_size),
@@ -112,11 +148,55 @@ class Inspection:
                     "example": plain(example(p)),
                     "histogram": list(p.histogram),
                     "identifier": p.looks_like_identifier,
+                    "repeated_identifier": p.looks_like_repeated_identifier,
                 }
                 for p, size in zip(self.profiles, self.sizes, strict=True)
             ],
             "feasible": self.feasible(),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "notes": list(self.notes),
+            "next": self.next_command,
         }
+
+
+def suggested(reading: ReadingOptions, findings: Sequence[ColumnFinding]) -> ReadingOptions:
+    """How to read a table's text, with the likeliest answer to what its findings leave open."""
+    texts = list(reading.null_text)
+    more: dict[str, Any] = {}
+    for finding in findings:
+        settled = finding.settled_by
+        if finding.what == "sentinel":  # those above all other numbers may be real
+            texts += [text for _, text in settled if text.startswith("-") and text not in texts]
+        elif finding.what in ("missing", "dates", "numbers") and settled:
+            name, value = settled[0]
+            if getattr(reading, name) is None:
+                more.setdefault(name, value)
+    if texts != list(reading.null_text):
+        more["null_text"] = tuple(texts)
+    return ReadingOptions(**reading.given_keywords() | more)
+
+
+def inspect_source(
+    source: str,
+    columns: Sequence[str] | None = None,
+    *,
+    nulls: Nulls = "error",
+    reading: ReadingOptions | None = None,
+) -> Inspection:
+    """Look at a table as the command that is suggested for it would read it."""
+    asked = reading or ReadingOptions()
+    table = connect(source, **asked.given_keywords())
+    findings = tuple(table.findings())
+    better = suggested(asked, findings)
+    if better != asked:
+        table = connect(source, **better.given_keywords())
+        # What was hidden behind other texts, such as -999 beside NA.
+        again = tuple(f for f in table.findings() if f.what == "sentinel" and f not in findings)
+        findings, best = (*findings, *again), suggested(better, again)
+        if best != better:
+            table = connect(source, **best.given_keywords())
+    found = inspect(table, columns, nulls=nulls)
+    return replace(found, findings=findings, source=source)
 
 
 def inspect(
@@ -136,6 +216,10 @@ def inspect(
         publishable_duplicates=duplicates if kept in (names, []) else table.duplicates(kept),
         profiles=tuple(profiles),
         sizes=tuple(sizes),
+        findings=tuple(table.findings()),
+        notes=tuple(table.notes),
+        reading=table.reading,
+        chosen=None if columns is None else tuple(names),
     )
 
 
@@ -144,7 +228,7 @@ def publishable(profiles: Sequence[ColumnProfile], sizes: Sequence[int | None]) 
     return [
         p.name
         for p, size in zip(profiles, sizes, strict=True)
-        if size and not p.looks_like_identifier
+        if size and not (p.looks_like_identifier or p.looks_like_repeated_identifier)
     ]
 
 

@@ -77,4 +77,6 @@ def test_inspect_cuts_no_name(tmp_path: Path, columns: int, is_drawn: bool) -> N
     shown = voile("inspect", "visits.csv", cwd=tmp_path, columns=columns).stdout
     assert "…" not in shown
     assert ("████████████" in shown) is is_drawn
-    assert all(len(line) <= columns for line in shown.splitlines())
+    # A command is not broken, so that it can be copied.
+    lines = [line for line in shown.splitlines() if not line.startswith("next: ")]
+    assert all(len(line) <= columns for line in lines)

@@ -32,6 +32,7 @@ from voile.engines import connect
 from voile.engines.duckdb.sources import attach
 from voile.engines.duckdb.sources.common import SOURCE
 from voile.errors import TableError, UsageError
+from voile.options.reading import ReadingOptions
 from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute, Schema, Values
 
@@ -330,7 +331,7 @@ def test_null_text_is_read_as_null(con: Con, tmp_path: Path) -> None:
     path = text_file(tmp_path, "a,b\n1,?\n?,it's\n3,\n")
     attach(con, path)
     assert rows(con) == [("1", "?"), ("?", "it's"), ("3", None)]
-    attach(con, path, null_text=["?", "it's"])
+    attach(con, path, ReadingOptions(null_text=["?", "it's"]))
     assert rows(con) == [(1, None), (None, None), (3, None)]
     assert described(con)["a"] == "BIGINT"
 
@@ -386,10 +387,6 @@ def test_no_temporary_file_remains(
     [
         ("", "t.csv is empty"),
         ("\n \n", "t.csv is empty"),
-        ("\na,b\n1,2\n", "t.csv has no columns"),
-        ("a,,b\n1,2,3\n", "column 2 of .*t.csv has no name"),
-        ("a,b,a\n1,2,3\n", "column name 'a' appears twice in .*t.csv"),
-        ("Age,b,age\n1,2,3\n", "column name 'age' and 'Age' differ only by case in .*t.csv"),
         ("39,State-gov,77516\n50,Private,83311\n", "a column of .*t.csv is named 39, a number"),
         ("a,1.5e3\n1,2\n", "is named 1.5e3, a number"),
     ],
@@ -398,7 +395,7 @@ def test_bad_headers(content: str, message: str, con: Con, tmp_path: Path) -> No
     with pytest.raises(TableError, match=message) as caught:
         attach(con, text_file(tmp_path, content))
     if "empty" not in message:
-        assert caught.value.hint == "the first line of a text file must hold the column names"
+        assert "header='no'" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -406,10 +403,9 @@ def test_bad_headers(content: str, message: str, con: Con, tmp_path: Path) -> No
     [
         (b"a,b\n1,2\n1,2,3\n", "CSV Error on Line: 3: Expected Number of Columns: 2 Found: 3"),
         (b"a,b\n1,2\n1\n", "CSV Error on Line: 3: Expected Number of Columns: 2 Found: 1"),
-        (b"# note\na,b\n1,2\n", "CSV Error on Line: 2: Expected Number of Columns: 1 Found: 2"),
+        (b"# note\na,b\n1,2\n", "line 1 has 1 cell, and line 2 has 2"),
         (b'a,b\n"x"y,1\n', "CSV Error on Line: 2: Value with unterminated quote found"),
         ("a,b\né,1\n".encode("latin-1"), "CSV Error on Line: 2: .*not utf-8 encoded"),
-        ("a,b\né,1\n".encode("utf-16"), "not utf-8 encoded"),
     ],
 )
 def test_bad_lines(content: bytes, reason: str, con: Con, tmp_path: Path) -> None:

@@ -673,3 +673,21 @@ def test_wrong_lines_are_refused(
     done = CliRunner().invoke(app, line)
     assert isinstance(done.exception, voile.VoileError)
     assert complaint in str(done.exception)
+
+
+def test_a_table_of_a_hundred_columns_is_attacked_too(tmp_path: Path) -> None:
+    """NumPy's arrays have at most 64 axes."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(100)
+    table = pa.table({f"c{i}": rng.integers(0, 2, 40) for i in range(100)})
+    release = voile.publish(table, prior_factor=10, posterior=0.2, simulate_seed=1)
+    row = [str(column[0].as_py()) for column in table.columns]
+    half = ["" if i % 50 == 7 else cell for i, cell in enumerate(row)]
+    lines = [",".join(table.column_names), ",".join(row), ",".join(half)]
+    (tmp_path / "who.csv").write_text("\n".join(lines) + "\n")
+    targets = read_targets(tmp_path / "who.csv", release.schema)
+    assert [len(targets.candidates(i)[0]) for i in range(2)] == [1, 4]
+    found = {tuple(int(c[k]) for c in targets.candidates(1)) for k in range(4)}
+    assert len(found) == 4
+    assert tuple(map(int, row)) in found

@@ -152,6 +152,37 @@ def test_quit_leaves(session: Session) -> None:
     assert session.confidence == 0.95
 
 
+@pytest.mark.parametrize("command", [".quit", "\\q", ".exit", "  .quit  ", ".quit;"])
+def test_quit_leaves_from_the_continuation_prompt_too(session: Session, command: str) -> None:
+    typed(
+        session, "select count(*)\r", f"{command}\r", ".confidence 0.8\r",
+        history=InMemoryHistory(),
+    )  # fmt: skip
+    assert (session.sql, session.confidence) == ("", 0.95)
+
+
+def test_any_command_ends_the_sql_before_it(session: Session) -> None:
+    typed(
+        session, "select count(*)\r", "from people\r", ".confidence 0.8\r",
+        history=InMemoryHistory(),
+    )  # fmt: skip
+    assert (session.sql, session.confidence) == ("select count(*)\nfrom people", 0.8)
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_ctrl_c_and_ctrl_d_give_up_what_is_continued(session: Session, key: str) -> None:
+    after = [".confidence 0.8\r"] if key == "\x03" else []
+    typed(session, "select count(*)\r", key, *after, history=InMemoryHistory())
+    assert (session.sql, session.confidence) == ("", 0.8 if after else 0.95)
+
+
+def test_a_command_within_a_text_or_a_number_is_none() -> None:
+    text = "select count(*) from people where name = 'a\n.quit\n' and age >\n.5"
+    assert statements(text + ";") == [text]
+    assert statements("select 1\n\n.quit") == ["select 1", ".quit"]
+    assert statements("select `a;\n.quit` from t;") == ["select `a;\n.quit` from t"]
+
+
 def test_ctrl_c_gives_up_a_query_and_the_next_is_answered(
     session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 from voile.answering.columns import EstimatedColumn
 from voile.answering.source import check
 from voile.answering.walk import AnswerWalk, KindEvidence, KindSource, helped
+from voile.errors import QueryError
 from voile.estimate import finite
 from voile.query.aggregate import Formula
 from voile.query.predicate import Term, in_words, wording
@@ -117,6 +118,11 @@ def explain_from(
 ) -> Explanation:
     """The figures behind a query; with GROUP BY, those of all groups together."""
     check(query, source.engine)
+    if query.has_whole_totals:
+        raise QueryError(
+            "a total of all groups beside those of each is not explained",
+            hint="explain the two totals one by one",
+        )
     whole = ungrouped(query)
     with helped():
         return explanation(query, AnswerWalk(whole, evidence(whole, source)))
@@ -132,6 +138,7 @@ def ungrouped(query: Query) -> Query:
         order=(),
         limit=None,
         offset=0,
+        sets=(),
     )
 
 

@@ -131,8 +131,55 @@ def answer_from(
     """The answer from this kind of evidence; what the engine cannot compute is explained."""
     check(query, source.engine)
     with helped():
-        walk = AnswerWalk(query, evidence(query, source))
+        if query.sets:
+            from voile.answering.subtotals import answer_sets  # noqa: PLC0415  (few ask for them)
+
+            walks = [walk_of(evidence, one, source) for one in groupings(query)]
+            return answer_sets(query, walks, confidence, simultaneous=simultaneous)
+        walk = walk_of(evidence, query, source)
         return walk.answer(confidence, simultaneous=simultaneous)
+
+
+def groupings(query: Query) -> list[Query]:
+    """The query of each grouping that ROLLUP, CUBE or GROUPING SETS asks for, unsorted."""
+
+    def has(source: int | Formula, keys: tuple[int, ...]) -> bool:
+        return not isinstance(source, int) or source in keys
+
+    def placed(source: int | Formula, keys: tuple[int, ...]) -> int | Formula:
+        return keys.index(source) if isinstance(source, int) else source
+
+    return [
+        replace(
+            query,
+            groups=tuple(query.groups[key] for key in keys),
+            columns=tuple(
+                replace(column, source=placed(column.source, keys))
+                for column in query.columns
+                if has(column.source, keys)
+            ),
+            order=tuple(
+                replace(order, source=placed(order.source, keys))
+                for order in query.order
+                if has(order.source, keys)
+            ),
+            limit=None,
+            offset=0,
+            sets=(),
+        )
+        for keys in query.sets
+    ]
+
+
+def walk_of(
+    evidence: Callable[[Query, KindSource], Evidence], query: Query, source: KindSource
+) -> AnswerWalk[Evidence]:
+    """The walk of a query; totals of more rows than a group's need one of their own."""
+    if not query.has_whole_totals:
+        return AnswerWalk(query, evidence(query, source))
+    from voile.answering.shares import ShareWalk  # noqa: PLC0415  (few ask for them)
+
+    return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema)
 
 
 @contextmanager
@@ -168,14 +215,14 @@ class AnswerWalk(Generic[KindEvidence]):
     def answer(self, confidence: float, *, simultaneous: bool = False) -> Answer:
         """A row of estimates for each group of the answer."""
         kept = self.kept_groups()
-        intervals = self._intervals(confidence) if simultaneous else 1
-        rows = [self._row(int(i), intervals, confidence) for i in kept]
-        covers = self._covers(simultaneous=simultaneous)
+        intervals = self.intervals(confidence) if simultaneous else 1
+        rows = [self.row(int(i), intervals, confidence) for i in kept]
+        covers = self.covers(simultaneous=simultaneous)
         names = {c.name: not isinstance(c.source, int) for c in self.query.columns}
         assumption = self.evidence.assumption(self.estimated)
-        return Answer(tuple(rows), confidence, covers, self._notes(), names, assumption)
+        return Answer(tuple(rows), confidence, covers, self.notes(), names, assumption)
 
-    def _intervals(self, confidence: float) -> int:
+    def intervals(self, confidence: float) -> int:
         """How many intervals are to hold at once."""
         found = max(1, self.groups.possible * len(self._asked))
         if (1 - confidence) / found < SMALLEST_MISS:
@@ -254,7 +301,7 @@ class AnswerWalk(Generic[KindEvidence]):
 
     # ------------------------------------------------------------------ estimates
 
-    def _row(self, i: int, intervals: int, confidence: float) -> dict[str, Any]:
+    def row(self, i: int, intervals: int, confidence: float) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for column in self.query.columns:
             if isinstance(column.source, int):
@@ -292,7 +339,7 @@ class AnswerWalk(Generic[KindEvidence]):
 
     # ------------------------------------------------------------------ in words
 
-    def _covers(self, *, simultaneous: bool) -> str:
+    def covers(self, *, simultaneous: bool) -> str:
         exact = self.evidence.exact_covers
         if exact and is_known(self.estimated):
             return exact
@@ -301,7 +348,7 @@ class AnswerWalk(Generic[KindEvidence]):
             return at_once(covers, counted(self.groups.possible, "group"))
         return covers if self.groups.complete else covers + CHOSEN_BEFOREHAND
 
-    def _notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
         notes = [*query_notes(self.query), *self.evidence.notes(self.estimated)]
         if self.evidence.nothing:

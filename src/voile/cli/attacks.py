@@ -10,14 +10,16 @@ import typer
 
 from voile.cli.common import (
     JsonOpt,
-    NullTextOpt,
     ReleaseArg,
     WithDefault,
     check_output,
     commands,
     group_of,
+    read_table,
 )
+from voile.cli.flags import AS_IT_IS, with_reading
 from voile.cli.remote import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, show
 from voile.terminal.progress import fitting_progress
 
@@ -116,6 +118,7 @@ def attack(
 
 
 @attacks.command()
+@with_reading
 def reconstruct(
     rows: Annotated[int | None, typer.Option(help="Of the secret column (1000).")] = None,
     questions: Annotated[
@@ -156,7 +159,7 @@ def reconstruct(
     ids: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The ids of its rows, one a line.")
     ] = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     token: TokenOpt = None,
     token_file: TokenFileOpt = None,
     ca: CaOpt = None,
@@ -172,7 +175,8 @@ def reconstruct(
         simulation={"--rows": rows, "--noise": noise, "--variance": variance,
                     "--setting": setting, "--law": law, "--share": share, "--runs": runs,
                     "--simulate-seed": simulate_seed, "-o": output, "--overwrite": overwrite},
-        server={"--column": column, "--truth": truth, "--ids": ids, "--null-text": null_text,
+        server={"--column": column, "--truth": truth, "--ids": ids,
+                "--null-text": reading.given_keywords() or None,
                 "--token": token, "--token-file": token_file, "--ca": ca, "--insecure": insecure},
         url=url, questions=questions,
     )  # fmt: skip
@@ -182,8 +186,8 @@ def reconstruct(
             fitting_progress() as bar,
         ):
             guesses = command.attack(
-                server, column or "", questions or command.ALL, method=method, table=truth,
-                ids=ids, null_text=null_text or (),
+                server, column or "", questions or command.ALL, method=method,
+                table=truth and read_table(truth, reading), ids=ids,
                 progress=bar,
             )  # fmt: skip
         show(guesses.to_dict() if as_json else None, lambda: guesses_view(guesses))

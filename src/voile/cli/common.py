@@ -94,9 +94,16 @@ RegisterOpt = Annotated[
 NoRegisterOpt = Annotated[
     bool, typer.Option("--no-register", help="Write nothing down; the release says so.")
 ]
-NullTextOpt = Annotated[
-    list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
-]
+
+
+def read_table(table: str, reading: Any) -> Any:
+    """The table that a command names, read as its flags say; what that did is said."""
+    import voile
+    from voile.terminal import say_notes
+
+    source = voile.read(table, **reading.given_keywords())
+    say_notes(source.notes)
+    return source
 
 
 def key_of(path: Path | None, name: str | None = None) -> Any:

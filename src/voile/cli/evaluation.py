@@ -10,22 +10,24 @@ import typer
 from voile.cli.common import (
     KEPT,
     JsonOpt,
-    NullTextOpt,
     ReleaseArg,
     TableArg,
     commands,
     names_in,
+    read_table,
 )
-from voile.cli.flags import Given, with_flags
+from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
 from voile.evaluate.options import FrontierOptions, LossOptions
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.evaluation import frontier_view, points_bar
 
 
 @commands.command()
+@with_reading
 @with_flags(
     FrontierOptions,
-    without=("also",),
+    without=("also", "null_text"),
     helps={"hierarchies": "COLUMN=FILE.csv: coarser values of a column."},
     after={
         "output": "qi",
@@ -36,7 +38,7 @@ from voile.terminal.evaluation import frontier_view, points_bar
         "t": "l",
         "most_p_loss": "t",
     },
-    last=("overwrite", "as_json"),
+    last=("reading", "overwrite", "as_json"),
 )
 def frontier(
     given: Given,
@@ -54,6 +56,7 @@ def frontier(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew in a folder that has points.")
     ] = False,
+    reading: ReadingOptions = AS_IT_IS,
     as_json: JsonOpt = False,
 ) -> None:
     """Measure many releases, find the efficient ones, and recommend which to publish."""
@@ -66,7 +69,7 @@ def frontier(
     asked = {"k": k, "l": l, "t": t}
     with points_bar() as progress:
         found = find_frontier(
-            table,
+            read_table(table, reading),
             source=table,
             folder=output,
             overwrite=overwrite,
@@ -86,18 +89,26 @@ def frontier(
 
 
 @commands.command()
+@with_reading
 @with_flags(
     LossOptions,
     helps={"hierarchies": "COLUMN=FILE.csv: coarser values of a column, for its populations."},
-    last=("as_json",),
+    without=("null_text",),
+    last=("reading", "as_json"),
 )
-def loss(given: Given, table: TableArg, release: ReleaseArg, as_json: JsonOpt = False) -> None:
+def loss(
+    given: Given,
+    table: TableArg,
+    release: ReleaseArg,
+    reading: ReadingOptions = AS_IT_IS,
+    as_json: JsonOpt = False,
+) -> None:
     """Measure privacy and utility lost in a release, from the table it was made of."""
     from voile.evaluate.losses.measure import losses
     from voile.evaluate.planning.foresight import FOR_THE_STEWARD
     from voile.terminal.evaluation import loss_view
 
-    found = losses(table, release, **given.values)
+    found = losses(read_table(table, reading), release, **given.values)
     say(f"note: {FOR_THE_STEWARD}")
     show(found.to_dict() if as_json else None, lambda: loss_view(found))
 
@@ -107,6 +118,7 @@ def loss(given: Given, table: TableArg, release: ReleaseArg, as_json: JsonOpt = 
 
 
 @commands.command()
+@with_reading
 def risk(
     table: TableArg,
     qi: Annotated[
@@ -131,7 +143,7 @@ def risk(
     suppressed_rows: Annotated[
         str, typer.Option(help="Rows of which all is suppressed: count or leave-out.")
     ] = "count",
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     page: Annotated[Path | None, typer.Option("--page", help="Write a page, FILE.html.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw it: FILE.png, .svg, .pdf or .html.")
@@ -152,17 +164,17 @@ def risk(
     for path in filter(None, (page, plot)):
         check_picture(path, overwrite=overwrite)
     rows, known, hidden = shown_rows(table, names_in(qi), names_in(sensitive) or ())
+    rows = read_table(rows, reading) if isinstance(rows, str) else rows
     found = find_out(
         rows,
         qi=known,
         sensitive=hidden,
-        population=population,
+        population=population and read_table(population, reading),
         threshold=threshold,
         sampling_fraction=sampling_fraction,
         largest=largest,
         suppressed=suppressed or ("*",),
         suppressed_rows=suppressed_rows,
-        null_text=null_text or (),
     )
     say_notes(found.notes)
     if page:

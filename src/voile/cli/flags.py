@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from voile.errors import UsageError
 from voile.options import Options, flag_of
+from voile.options.reading import ReadingOptions
 
 Made = TypeVar("Made", bound=Options)
 PLAIN = (bool, int, float, Path, str)
@@ -67,7 +68,9 @@ class FieldFlag:
         kind = reads.kind if reads else kind_of(self.field)
         if not required and default is None:
             kind = kind | None
-        option = typer.Option(self.spelling, help=self.help, rich_help_panel=self.panel)
+        both = flag_of(self.field).negated
+        flags = f"{self.spelling}/--no-{self.spelling[2:]}" if both else self.spelling
+        option = typer.Option(flags, help=self.help, rich_help_panel=self.panel)
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -124,6 +127,32 @@ def with_flags(
         return dressed(run, command, made)
 
     return decorate
+
+
+AS_IT_IS = ReadingOptions()
+"""Nothing is said about how text is written."""
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags that say how a table's text is written, where it has `reading`.
+
+    The command gets them as `ReadingOptions`. They stand in the place of that parameter.
+    """
+    flags = [FieldFlag(name, field, flag_of(field).help, "How text is read")
+             for name, field in ReadingOptions.keywords().items()]  # fmt: skip
+    own = dict(inspect.signature(command, eval_str=True).parameters)
+    made: dict[str, inspect.Parameter] = {}
+    for name, parameter in own.items():
+        made |= {f.name: f.parameter for f in flags} if name == "reading" else {name: parameter}
+    made.pop("context", None)
+
+    def run(context: typer.Context, **typed: Any) -> None:
+        chosen = {f.name: f.read(typed[f.name]) for f in flags if is_typed(context, f.name)}
+        mine = {name: context if name == "context" else typed[name]
+                for name in own if name != "reading"}  # fmt: skip
+        command(reading=ReadingOptions(**chosen), **mine)
+
+    return dressed(run, command, made)
 
 
 def ordered(names: Sequence[str], after: Mapping[str, str], last: Sequence[str]) -> list[str]:

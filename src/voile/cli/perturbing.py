@@ -11,7 +11,6 @@ from voile.cli.common import (
     PLACES,
     JsonOpt,
     NoRegisterOpt,
-    NullTextOpt,
     RegisterOpt,
     ReleaseArg,
     SignOpt,
@@ -19,11 +18,13 @@ from voile.cli.common import (
     commands,
     inode,
     key_of,
+    read_table,
     register_of,
     signed_data,
 )
-from voile.cli.flags import Given, with_flags
+from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
 from voile.kinds.perturbed.options import PerturbOptions
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import (
@@ -38,11 +39,12 @@ OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what ha
 
 
 @commands.command()
+@with_reading
 @with_flags(
     PerturbOptions,
     after={
         "output": "retention",
-        "null_text": "nulls",
+        "reading": "nulls",
         "overwrite": "name",
         "sign": "overwrite",
         "register": "simulate_seed",
@@ -57,7 +59,7 @@ def perturb(
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     overwrite: OverwriteOpt = False,
     sign: SignOpt = None,
     register: RegisterOpt = None,
@@ -65,11 +67,10 @@ def perturb(
     as_json: JsonOpt = False,
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
-    import voile
     from voile.kinds.perturbed.publishing import perturb_table
 
     key = key_of(sign)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
     with progress_bar() as progress:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands
-from voile.cli.flags import Given, is_typed, with_flags
+from voile.cli.common import JsonOpt, TableArg, commands, read_table
+from voile.cli.flags import AS_IT_IS, Given, is_typed, with_flags, with_reading
 from voile.errors import UsageError, spelled
 from voile.kinds.marginals.options import MarginalOptions
 from voile.kinds.options import DomainOptions
 from voile.kinds.views.options import ViewOptions
 from voile.options.planning import LocalPlanOptions
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.planning import (
     boundary_view,
@@ -48,14 +49,17 @@ MARGINAL = tuple(
     name for name in MarginalOptions.keywords() if name not in ("method", "name", "simulate_seed")
 )
 """Options of noisy marginals that a plan knows of."""
-FORESEEN = {"table", "on", "max_error", "null_text", "as_json", "method", *MARGINAL}
+FORESEEN = {"table", "on", "max_error", "as_json", "method", *MARGINAL,
+            *ReadingOptions.keywords()}  # fmt: skip
 """Parameters that mean something with --method marginals."""
-BOTH = {"table", "rows", "null_text", "output", "overwrite", "as_json", "local",
-        *DomainOptions.keywords(), *LocalPlanOptions.keywords()}  # fmt: skip
+BOTH = {"table", "rows", "output", "overwrite", "as_json", "local",
+        *DomainOptions.keywords(), *LocalPlanOptions.keywords(),
+        *ReadingOptions.keywords()}  # fmt: skip
 """Parameters that mean something with --local."""
 
 
 @commands.command()
+@with_reading
 @with_flags(
     ViewOptions,
     LocalPlanOptions,
@@ -67,8 +71,8 @@ BOTH = {"table", "rows", "null_text", "output", "overwrite", "as_json", "local",
         "on": "max_view_ratio",
         "max_error": "on",
         "rows": "schema",
-        "null_text": "nulls",
-        "output": "null_text",
+        "reading": "nulls",
+        "output": "reading",
         "overwrite": "output",
         "local": "overwrite",
         "as_json": "share",
@@ -92,7 +96,7 @@ def plan(
             help="multiset, or set for tables without repetitions; with --local how many rows."
         ),
     ] = "multiset",
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     output: PlotOpt = None,
     overwrite: OverwriteOpt = False,
     local: Annotated[
@@ -113,18 +117,18 @@ def plan(
     if method is None:
         method = "alphabeta" if local or max_error is not None else implied(context, given)
     if method == "auto":
-        compare(table, output, {**given.values, "on": on or ()}, tuple(null_text or ()),
+        compare(table, output, {**given.values, "on": on or ()}, reading,
                 overwrite=overwrite, as_json=as_json)  # fmt: skip
         return
     check_mode(context, local=local, method=method)
     if output:
         drawing.check_picture(output, overwrite=overwrite)
-    texts = tuple(null_text or ())
+    private = None if table is None else read_table(table, reading)
     if method == "marginals":
         from voile.evaluate.planning.marginals import plan_marginals
 
         foreseen = plan_marginals(
-            table, source=table or "", on=on or (), max_error=max_error, null_text=texts,
+            private, source=table or "", on=on or (), max_error=max_error,
             **given.values,
         )  # fmt: skip
         if not as_json:
@@ -132,12 +136,10 @@ def plan(
         show_marginal_plan(foreseen, as_json=as_json)
         return
     if local:
-        asked = {**given.values, "rows": how_many(rows), "null_text": texts}
-        plan_rows_at_clients(table, output, asked, overwrite=overwrite, as_json=as_json)
+        asked = {**given.values, "rows": how_many(rows), "source": table}
+        plan_rows_at_clients(private, output, asked, overwrite=overwrite, as_json=as_json)
         return
-    found = plan_table(
-        table, source=table, on=on or (), max_error=max_error, null_text=texts, **given.values
-    )
+    found = plan_table(private, source=table, on=on or (), max_error=max_error, **given.values)
     if output:
         drawn = drawing.save(lambda: plot.draw(found), output, overwrite=overwrite)
         say(f"wrote {drawn}")
@@ -160,13 +162,12 @@ def compare(
     table: str | None,
     output: Path | None,
     options: dict[str, Any],
-    null_text: tuple[str, ...],
+    reading: ReadingOptions,
     *,
     overwrite: bool,
     as_json: bool,
 ) -> None:
     """All methods under one promise."""
-    import voile
     from voile.evaluate import drawing
     from voile.evaluate.planning import comparison_plot
     from voile.evaluate.planning.comparison import compare_methods
@@ -176,8 +177,7 @@ def compare(
     if output:
         drawing.check_picture(output, overwrite=overwrite)
     with progress_bar() as progress:
-        found = compare_methods(voile.read(table, null_text=null_text), progress=progress,
-                                **options)  # fmt: skip
+        found = compare_methods(read_table(table, reading), progress=progress, **options)
     if output:
         drawn = drawing.save(lambda: comparison_plot.draw(found), output, overwrite=overwrite)
         say(f"wrote {drawn}")
@@ -219,7 +219,7 @@ def check_mode(context: typer.Context, *, local: bool, method: str) -> None:
 
 
 def plan_rows_at_clients(
-    table: str | None,
+    table: Any,
     output: Path | None,
     asked: dict[str, Any],
     *,
@@ -254,12 +254,13 @@ def how_many(rows: str) -> int | None:
 
 
 @commands.command()
+@with_reading
 @with_flags(
     ViewOptions,
     only=("prior_factor", "prior", "posterior", *DomainOptions.keywords()),
     after={
-        "null_text": "nulls",
-        "output": "null_text",
+        "reading": "nulls",
+        "output": "reading",
         "overwrite": "output",
         "as_json": "overwrite",
     },
@@ -267,7 +268,7 @@ def how_many(rows: str) -> int | None:
 def boundary(
     given: Given,
     table: TableArg,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     output: PictureOpt = None,
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
@@ -278,7 +279,7 @@ def boundary(
 
     if output:
         drawing.check_picture(output, overwrite=overwrite)
-    found = boundary_of(table, null_text=tuple(null_text or ()), **given.values)
+    found = boundary_of(read_table(table, reading), **given.values)
     if output:
         drawn = drawing.save(lambda: draw(found), output, overwrite=overwrite)
         say(f"wrote {drawn}")

@@ -16,22 +16,23 @@ from voile.cli.common import (
     CsvSafeOpt,
     JsonOpt,
     NoRegisterOpt,
-    NullTextOpt,
     RegisterOpt,
     SignOpt,
     TableArg,
     commands,
     inode,
     key_of,
+    read_table,
     refuse_table,
     register_of,
     signed_data,
 )
-from voile.cli.flags import Given, with_flags
+from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
 from voile.errors import UsageError, spelled
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
 from voile.kinds.options import AutomaticOptions
 from voile.kinds.registry import kinds, load_failures, publishing_kind
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, show
 from voile.terminal.answers import say_formulas
 from voile.terminal.progress import progress_bar
@@ -91,11 +92,12 @@ def method_of(args: Sequence[str]) -> str | None:
 
 
 @commands.command(cls=PublishCommand)
+@with_reading
 @with_flags(
     AutomaticOptions,
     *(kind.options for kind in PUBLISHED),
     after={
-        "null_text": "nulls",
+        "reading": "nulls",
         "overwrite": "name",
         "sign": "overwrite",
         "register": "simulate_seed",
@@ -116,7 +118,7 @@ def publish(
         str | None,
         typer.Option(help=f"auto, the default: what errs least under ε; {known_methods()}"),
     ] = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
@@ -126,14 +128,13 @@ def publish(
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
-    import voile
     from voile.publishing import implied_method
 
     method = method or implied_method(given.values)
     options = AutomaticOptions if method == AUTO else publishing_kind(method).options
     given.check_belong(options, method)
     key = key_of(sign)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
     placed: dict[str, Any] = {
@@ -184,13 +185,14 @@ APPLIED = ("insensitive", "identifiers", "suppression")
 
 
 @commands.command()
+@with_reading
 @with_flags(
     ClassOptions,
     without=("recode", "name", "simulate_seed"),
     after={
         "method": "identifiers",
-        "null_text": "nulls",
-        "save": "null_text",
+        "reading": "nulls",
+        "save": "reading",
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
@@ -209,7 +211,7 @@ def generalize(
     method: Annotated[
         str, typer.Option(help="mondrian, fulldomain, suppress or trivial.")
     ] = "mondrian",
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the recoding in this file, for new rows.")
     ] = None,
@@ -228,14 +230,13 @@ def generalize(
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
-    import voile
     from voile.files import write_whole
     from voile.kinds.classes.generalizing import check_places, generalize
     from voile.kinds.table_files import check_file
 
     check_file(output, overwrite=overwrite)
     check_places(table, output, save, overwrite=overwrite)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     if apply is not None:
         check_applied(given, save)
     with progress_bar() as progress:
@@ -273,12 +274,13 @@ def check_applied(given: Given, save: Path | None) -> None:
 
 
 @commands.command()
+@with_reading
 @with_flags(
     HierarchyOptions,
     after={
         "schema": "fanout",
-        "null_text": "schema",
-        "output": "null_text",
+        "reading": "schema",
+        "output": "reading",
         "overwrite": "output",
         "as_json": "overwrite",
     },
@@ -288,7 +290,7 @@ def hierarchy(
     table: TableArg,
     column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column it is for.")],
     schema: Annotated[Path | None, typer.Option(help="A codebook with the column.")] = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write it to FILE.csv, as ARX does.")
     ] = None,
@@ -309,9 +311,7 @@ def hierarchy(
         check_outside(output)
         check_target(output, overwrite=overwrite)
     codebook = None if schema is None else voile.Schema.open(schema)
-    found = column_hierarchy(
-        voile.read(table, null_text=tuple(null_text or ())), column, asked, codebook
-    )
+    found = column_hierarchy(read_table(table, reading), column, asked, codebook)
     if found.levels.derived:
         say(f"note: computed from the rows of {column!r}: a release that shows it tells about them")
     if output is not None:

@@ -22,7 +22,7 @@ from voile.cli.common import (
     own_tables,
 )
 from voile.terminal import say, show
-from voile.terminal.answers import explanation_view, show_answer
+from voile.terminal.answers import explanation_view, say_formulas, show_answer
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
 from voile.terminal.progress import fitting_progress
 from voile.terminal.publications import refinement_view
@@ -135,6 +135,10 @@ def rows(
     found = MarginalRelease.open(release, check=check)
     check_output(output, found.path, overwrite=overwrite)
     written = found.write_rows(output, number, overwrite=overwrite, csv_safe=csv_safe)
+    if output.suffix.lower() == ".csv" and not csv_safe:
+        from voile.kinds.marginals.rows import formulas_in
+
+        say_formulas(formulas_in(output))
     data = {"release": str(release), "rows": written, "path": str(output), "synthetic": True}
     show(data if as_json else None, lambda: f"{output}: {written:,} synthetic rows, nobody's")
 

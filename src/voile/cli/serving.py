@@ -12,14 +12,16 @@ from voile.cli.common import (
     ColumnsOpt,
     JsonOpt,
     NoRegisterOpt,
-    NullTextOpt,
     RegisterOpt,
     commands,
     group_of,
     in_order,
     names_in,
+    read_table,
     register_of,
 )
+from voile.cli.flags import AS_IT_IS, with_reading
+from voile.options.reading import ReadingOptions
 from voile.terminal import say, show, show_lines
 from voile.terminal.escaping import json_text
 from voile.terminal.progress import progress_bar
@@ -53,6 +55,7 @@ FolderArg = Annotated[Path, typer.Argument(metavar="DIR", help="The server's fol
 
 
 @serve.command()
+@with_reading
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make.")],
     table: Annotated[
@@ -102,7 +105,7 @@ def init(
     clamp: Annotated[
         bool, typer.Option("--clamp", help="Move numbers outside of the domain to its ends.")
     ] = False,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     name: Annotated[
         str | None, typer.Option(help="What analysts call the table (its file's name).")
     ] = None,
@@ -111,11 +114,10 @@ def init(
     as_json: JsonOpt = False,
 ) -> None:
     """Begin a server: take a table in, and derive the noise from what is promised."""
-    import voile
     from voile.serve.creation import begin
     from voile.serve.steward import begun_data
 
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     with progress_bar() as progress:
         progress.start("taking the table in", len(source))
         setting, notes = begin(

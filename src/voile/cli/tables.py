@@ -10,41 +10,52 @@ import typer
 from voile.cli.common import (
     ColumnsOpt,
     JsonOpt,
-    NullTextOpt,
     TableArg,
     commands,
     names_in,
+    read_table,
     refuse_table,
 )
-from voile.terminal import say, show, table_of
+from voile.cli.flags import AS_IT_IS, with_reading
+from voile.options.reading import ReadingOptions
+from voile.terminal import say, say_notes, show, show_lines, table_of
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import inspection_view
 
 
 @commands.command()
+@with_reading
 def inspect(
     table: TableArg,
     columns: ColumnsOpt = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     nulls: Annotated[str, typer.Option(help="as-value counts NULL as a value.")] = "error",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every column and finding, and what is feasible.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Look at a table before publishing it: domain, duplicates, identifiers, what is feasible."""
-    import voile
+    """Look at a table before publishing it: columns, identifiers, and the command to type next."""
     from voile.engines.table import checked_nulls
-    from voile.inspection import inspect as look
+    from voile.inspection import inspect_source
 
-    source = voile.read(table, null_text=tuple(null_text or ()))
-    found = look(source, names_in(columns), nulls=checked_nulls(nulls))
-    show(found.to_dict() if as_json else None, lambda: inspection_view(found))
+    found = inspect_source(table, names_in(columns), nulls=checked_nulls(nulls), reading=reading)
+    if not as_json:
+        say_notes(found.notes)
+    show(
+        found.to_dict() if as_json else None, lambda: inspection_view(found, everything=everything)
+    )
+    if not as_json and found.next_command:
+        show_lines([f"next: {found.next_command}"])
 
 
 @commands.command()
+@with_reading
 def schema(
     table: TableArg,
     output: Annotated[Path, typer.Option("-o", "--output", help="The codebook to write.")],
     columns: ColumnsOpt = None,
-    null_text: NullTextOpt = None,
+    reading: ReadingOptions = AS_IT_IS,
     nulls: Annotated[str, typer.Option(help="as-value makes NULL one of the values.")] = "error",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a codebook of that name.")
@@ -52,13 +63,12 @@ def schema(
     as_json: JsonOpt = False,
 ) -> None:
     """Write an editable codebook of the table's columns: values, ranges, bins."""
-    import voile
     from voile.engines.table import checked_nulls
     from voile.kinds.staging import check_outside
 
     refuse_table(output, table)
     check_outside(output)
-    source = voile.read(table, null_text=tuple(null_text or ()))
+    source = read_table(table, reading)
     names = source.check_columns(names_in(columns) or list(source.columns))
     found = source.infer(names, checked_nulls(nulls))
     found.save(output, overwrite=overwrite)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from voile.engines.rows import PublicDomain, ReleaseRows
     from voile.engines.table import Table
+    from voile.options.reading import ReadingKeywords
     from voile.schema import Schema
 
 BUILT_IN = ("voile.engines.duckdb",)
@@ -32,7 +33,10 @@ class Engine(Protocol):
         ...
 
     def table_type(self) -> type[Table]:
-        """The class of its tables, made as `table_type()(source, null_text=…)`."""
+        """The class of its tables, made as `table_type()(source, null_text=…)`.
+
+        It is given what the caller said about reading text: keywords of `ReadingOptions`.
+        """
         ...
 
     def files_of(self, source: str) -> list[Path]:
@@ -73,17 +77,18 @@ def engine_for(source: object) -> Engine:
     return next(engine for engine in engines() if engine.reads(source))
 
 
-def connect(source: object, *, null_text: Sequence[str] = ()) -> Table:
+def connect(source: object, **how: Unpack[ReadingKeywords]) -> Table:
     """The steward's table that a source names; a table is given back as it is.
 
     A source is a path, dataset:NAME, postgresql://…, a data frame, or anything that Arrow reads.
-    `null_text` are texts that stand for NULL in text files, besides the empty one.
+    `how` says how text files are written: see `voile.options.reading`. `null_text` are texts that
+    stand for NULL in text files, besides the empty one.
     """
     from voile.engines.table import Table  # noqa: PLC0415  (which is made by this module)
 
     if isinstance(source, Table):
         return source
-    return engine_for(source).table_type()(source, null_text=null_text)
+    return engine_for(source).table_type()(source, **how)
 
 
 def files_of(source: str) -> list[Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Unpack, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.arrow import arrow_array
+from voile.engines.findings import ColumnFinding, refuse_undecided
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean, spelled
 from voile.options import choices
+from voile.options.reading import ReadingKeywords, ReadingOptions
 from voile.progress import Progress
 from voile.schema import Attribute, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type
@@ -73,7 +75,12 @@ class Table(Protocol):
     columns: Mapping[str, str]
     """The columns in order, with the engine's word for the type of each."""
 
-    def __new__(cls, source: object, *, null_text: Sequence[str] = ()) -> Table:  # noqa: ARG004
+    reading: ReadingOptions = ReadingOptions()
+    """How its text is read, as the caller said."""
+    notes: Sequence[str] = ()
+    """What reading it did that may not be expected."""
+
+    def __new__(cls, source: object, **how: Unpack[ReadingKeywords]) -> Table:  # noqa: ARG004
         """The table of the engine that reads `source`; its own `__init__` attaches the rows."""
         return super().__new__(engine_for(source).table_type() if cls is Table else cls)
 
@@ -122,8 +129,21 @@ class Table(Protocol):
         Of the rows that will be published only: what is dropped must not show in a domain.
         """
 
+    def findings(self) -> Sequence[ColumnFinding]:
+        """What a steward should decide about its columns, or know of; only text files have such."""
+        return ()
+
+    def check_meaning(self, names: Sequence[str]) -> None:
+        """Refuse a column that would be taken for categories and may hold something else.
+
+        Whoever makes a domain of what the columns hold asks for this first. A codebook says itself
+        what a column is.
+        """
+        refuse_undecided(self.findings(), names)
+
     def infer(self, names: Sequence[str], nulls: Nulls) -> Schema:
         """The schema of what the columns hold, the 'active' domain."""
+        self.check_meaning(names)
         profiles = self.profiles(names, drop_nulls=nulls == "drop")
         return Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
 

@@ -27,7 +27,7 @@ from voile.hierarchies.stacking import (
     stacked,
 )
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import number_in_words, ordinal, value_words
+from voile.schema.attribute import edges_in_words, number_in_words, ordinal, value_words
 from voile.schema.hierarchy import Levels
 
 LARGEST = 2**62
@@ -57,7 +57,9 @@ def points_of(attribute: Attribute) -> NumberPoints:
             return NumberPoints(codes * domain.stride + domain.first, domain.per)
         case Values() if attribute.kind in ("integer", "numeric"):
             return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
-        case Bins():  # middles are ours, not the data's: their last digits do not matter
+        case Bins() if (
+            attribute.kind != "date"
+        ):  # middles are ours, not the data's: their last digits do not matter
             return decimal_points(attribute, [Decimal(f"{value:.12g}") for value in domain])
     raise UsageError(
         f"{attribute.name!r} is of kind {attribute.kind}, not a number",
@@ -139,7 +141,7 @@ def bin_ranges(bins: Bins, numbers: Numbers) -> list[str]:
     """Groups of neighbouring bins, by their edges."""
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(starts[1:], bins.size)
-    words = [number_in_words(edge) for edge in bins.edges]
+    words = edges_in_words(bins)
     return [
         f"[{words[start]}, {words[end]}" + ("]" if end == bins.size else ")")
         for start, end in zip(starts, ends, strict=True)

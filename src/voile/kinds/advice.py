@@ -41,7 +41,9 @@ class AdvisedChange(Record):
     questions: int = 0
 
 
-def changes_for(choice: MethodChoice, names: Sequence[str], compared: Comparison) -> list[AdvisedChange]:
+def changes_for(
+    choice: MethodChoice, names: Sequence[str], compared: Comparison
+) -> list[AdvisedChange]:
     """The cheapest of each kind of change, at most three."""
     found = [
         fewer_columns(choice, names, compared),
@@ -101,7 +103,9 @@ def few_questions(choice: MethodChoice) -> AdvisedChange | None:
     return None
 
 
-def listed_changes(changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str]) -> str:
+def listed_changes(
+    changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str]
+) -> str:
     """One line each: what, how far off counts would be, and the command."""
     lines = []
     for number, change in enumerate(changes, start=1):

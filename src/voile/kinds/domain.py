@@ -239,7 +239,7 @@ def cut(attribute: Attribute, codes: npt.NDArray[np.int64]) -> Any:
         case Values(values):
             return Values(tuple(values[code] for code in codes))
         case Bins(edges):
-            return Bins(edges[first : last + 2])
+            return type(domain)(edges[first : last + 2])
         case Range():
             return Range(low, high)  # type: ignore[arg-type]
         case Interval():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from voile.client.domains import EPOCH, Kind
 
@@ -21,7 +21,6 @@ YEARS = (1, 1000, 1500, 1700, 1800, 1850, 1880, *range(1900, 2100, 10), 2100, 21
 """Where the coarse cells of dates begin."""
 MONTHS = (1200, 600, 240, 120, 60, 24, 12, 6, 3, 1)
 """Calendar widths, from a century to a month."""
-DAYS = (1,)
 
 
 class Grid(ABC):
@@ -132,6 +131,6 @@ def month_starts(months: int, low: float, high: float) -> Iterator[float]:
         number += months
 
 
-def is_round(edges: Sequence[float], digits: int = 3) -> bool:
-    """Whether all edges have few significant digits."""
-    return all(float(f"{edge:.{digits}g}") == edge for edge in edges)
+def digits(number: float) -> int:
+    """How many digits a number has to be written with: 1 for 2000 and 0.5, 3 for 1.05."""
+    return len(f"{abs(number):.12g}".replace(".", "").strip("0").replace("e", ""))

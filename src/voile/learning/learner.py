@@ -76,6 +76,7 @@ def learn_schema(
     number of rows is looked at, with the whole budget.
     """
     known = {a.name: a for a in declared} if declared is not None else {}
+    table.check_meaning([name for name in names if name not in known])
     learner = _Learner(table, list(names), known, budget, key_of(source), nulls, progress)
     return learner.learnt()
 

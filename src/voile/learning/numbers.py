@@ -18,24 +18,30 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.client.domains import Kind
-from voile.learning.grids import Grid, decimal
+from voile.learning.grids import SMALLEST, Grid, decimal, digits
 from voile.schema import Bins
 from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
 
-STAGES = (0.2, 0.3, 0.5)
+STAGES = (0.3, 0.25, 0.45)
 """Shares of a column's budget for its histograms."""
 CLEAR = 1.0
 """By how many deviations a cell must exceed what the largest of so many draws has."""
-PARTS = 64
+PARTS = 50
 """Into which a cell is cut at once."""
 MASS = 2.0
 """Deviations of the next histogram's noise that each part of a cell shall hold."""
 TINY = 1000
 """Numbers so many times smaller than the largest are told apart only where many rows have them."""
-EMPTY = 0.5
-"""Deviations that the noisy sum of cells at an end may have, for them to be left off."""
+FEW = 0.001
+"""Of the rows: so few may be left off at an end although noise does not explain them."""
+NEAR = 0.3
+"""Of a bin's weight: how far a cut may be from where it should be, for a rounder number."""
+SEEN = 4.0
+"""Deviations that a bin holds at least."""
+USUAL = (0.01, 1e6)
+"""Magnitudes that most columns have: where nothing is clear, numbers are looked for there."""
 TAIL = 6
-"""Cells beyond the last clear one that may be clear together."""
+"""Neighbouring cells that may be clear together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +72,40 @@ def bounded(cells: NoisyCells) -> NoisyCells:
 
     What is there counts in the new end cells. No cell beyond 0 is added.
     """
-    clear = np.flatnonzero(cells.clear)
-    if not len(clear):
-        clear = np.array([int(np.argmax(cells.counts))])
-    first = int(clear[0]) - tail_cells(cells, cells.counts[: clear[0]][::-1])
-    last = int(clear[-1]) + tail_cells(cells, cells.counts[clear[-1] + 1 :])
-    first -= first > 0 and cells.edges[first] != 0
-    last += last + 1 < len(cells.counts) and cells.edges[last + 1] != 0
+    held = np.flatnonzero(held_cells(cells))
+    first, last = int(held[0]), int(held[-1])
+    near = (0.0, *(sign * decimal(1, SMALLEST) for sign in (-1, 1)))
+    first -= first > 0 and cells.edges[first] not in near
+    last += last + 1 < len(cells.counts) and cells.edges[last + 1] not in near
     return NoisyCells(cells.edges[first : last + 2], cells.counts[first : last + 1], cells.scale)
+
+
+def held_cells(cells: NoisyCells) -> Any:
+    """Cells that surely hold rows, alone or a few neighbours together; else the likeliest."""
+    found = cells.clear.copy()
+    level = math.sqrt(2 * math.log(TAIL * len(cells.counts))) + CLEAR
+    best, where = -math.inf, slice(0, 1)
+    usual = usual_cells(cells.edges)
+    for length in range(1, min(TAIL, len(cells.counts)) + 1):
+        for start in range(len(cells.counts) - length + 1):
+            window = slice(start, start + length)
+            if cells.clear[window].any():
+                continue
+            height = float(cells.counts[window].sum()) / (cells.scale * math.sqrt(length))
+            if height >= level:
+                found[window] = True
+            if height > best and usual[window].all():
+                best, where = height, window
+    if not found.any():
+        found[where] = True
+    return found
+
+
+def usual_cells(edges: Sequence[float]) -> Any:
+    """Cells of numbers that columns often have: 0, and from a hundredth to a million."""
+    ends = np.abs(np.array(edges))
+    ends = np.minimum(ends[1:], ends[:-1]), np.maximum(ends[1:], ends[:-1])
+    return (ends[1] <= USUAL[1]) & ((ends[0] >= USUAL[0]) | (ends[1] <= decimal(1, SMALLEST)))
 
 
 def trimmed(cells: NoisyCells) -> NoisyCells:
@@ -84,24 +116,19 @@ def trimmed(cells: NoisyCells) -> NoisyCells:
     clear = np.flatnonzero(cells.clear)
     if not len(clear):
         clear = np.array([int(np.argmax(cells.counts))])
-    first = empty_cells(cells.counts[: clear[0]], cells.scale)
-    last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale)
+    rows = float(cells.counts.sum())
+    first = empty_cells(cells.counts[: clear[0]], cells.scale, rows)
+    last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale, rows)
     return NoisyCells(cells.edges[first : last + 1], cells.counts[first:last], cells.scale)
 
 
-def empty_cells(counts: Floats, scale: float) -> int:
+def empty_cells(counts: Floats, scale: float, rows: float) -> int:
     """How many of the first of these cells have a noisy sum that nothing may have."""
     sums = np.cumsum(counts)
-    empty = np.flatnonzero(sums <= EMPTY * scale * np.sqrt(np.arange(len(sums)) + 1))
+    deviation = scale * np.sqrt(np.arange(len(sums)) + 1)
+    most = np.maximum(deviation, np.minimum(2 * deviation, FEW * rows))
+    empty = np.flatnonzero(sums <= most)
     return int(empty[-1]) + 1 if len(empty) else 0
-
-
-def tail_cells(cells: NoisyCells, beyond: Floats) -> int:
-    """How many of the cells beyond the last clear one hold rows, taken together."""
-    level = math.sqrt(2 * math.log(len(cells.counts) + 1)) + CLEAR
-    sums = np.cumsum(beyond[:TAIL])
-    far = np.flatnonzero(sums >= level * cells.scale * np.sqrt(np.arange(len(sums)) + 1))
-    return int(far[-1]) + 1 if len(far) else 0
 
 
 def refined(cells: NoisyCells, grid: Grid, scale: float) -> tuple[float, ...]:
@@ -157,34 +184,46 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
     if kind == "date" and high - low <= most.singles:
         return Range(day_of(low), day_of(high - 1))
     edges = joined(kept, most.bins)
-    if kind == "integer":
-        return WholeBins((*edges[:-1], edges[-1] - 1))
-    if kind == "date":
-        return DayBins((*edges[:-1], edges[-1] - 1))
+    if kind != "numeric":
+        # The last bin is closed: of a single number it is with the one that follows.
+        last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
+        return (WholeBins if kind == "integer" else DayBins)((*edges[:-1], last))
     return Bins(zero_bin(edges))
 
 
 def joined(cells: NoisyCells, bins: int) -> tuple[float, ...]:
-    """Edges of bins that are unions of cells."""
+    """Edges of bins that are unions of cells: at equal steps of weight, where numbers are round."""
     counts = np.maximum(cells.counts, 0.0)
     widths = np.diff(np.asarray(cells.edges))
     solid = np.where(cells.counts >= 2 * cells.scale, counts, 0.0)
-    spread = np.cbrt(solid * widths * widths)
     weight = np.zeros(len(counts))
-    for part in (counts, spread):
+    for part in (counts, np.cbrt(solid * widths * widths)):
         if part.sum() > 0:
             weight += part / part.sum() / 2
-    edges, held, mass = [cells.edges[0]], 0.0, 0.0
-    for i in range(len(counts)):
-        ahead = weight[i + 1] if i + 1 < len(counts) else 0.0
-        held, mass = held + weight[i], mass + counts[i]
-        enough = mass >= 4 * cells.scale
-        if enough and (held >= 1 / bins or held + ahead > 1.5 / bins):
-            edges.append(cells.edges[i + 1])
-            held = mass = 0.0
-    if edges[-1] != cells.edges[-1]:
-        edges[len(edges) - 1 if len(edges) > 1 else 1 :] = [cells.edges[-1]]
-    return tuple(edges)
+    below = np.concatenate([[0.0], np.cumsum(weight)])
+    wanted = np.arange(1, bins) / bins
+    cuts = sorted({roundest(cells.edges, below, float(at), NEAR / bins) for at in wanted})
+    return with_mass(cells, [cut for cut in cuts if 0 < cut < len(counts)])
+
+
+def roundest(edges: Sequence[float], below: Floats, at: float, near: float) -> int:
+    """The edge of fewest digits among those whose weight is near; else the nearest one."""
+    places = np.flatnonzero(np.abs(below - at) <= near)
+    if not len(places):
+        return int(np.argmin(np.abs(below - at)))
+    return min(map(int, places), key=lambda i: (digits(edges[i]), abs(below[i] - at)))
+
+
+def with_mass(cells: NoisyCells, cuts: Sequence[int]) -> tuple[float, ...]:
+    """The edges at these cuts, without those of bins that hold too few rows to be seen."""
+    kept: list[int] = []
+    for cut in cuts:
+        if cells.counts[kept[-1] if kept else 0 : cut].sum() >= SEEN * cells.scale:
+            kept.append(cut)
+    while kept and cells.counts[kept[-1] :].sum() < SEEN * cells.scale:
+        kept.pop()
+    places = [0, *kept, len(cells.counts)]
+    return tuple(cells.edges[place] for place in places)
 
 
 def zero_bin(edges: tuple[float, ...]) -> tuple[float, ...]:

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.client.domains import EPOCH
-from voile.engines.encode import ARROW, domain_array, values_at
+from voile.engines.encode import column_type, domain_array, values_at
 from voile.errors import TableError, UsageError, spelled
 from voile.query.language import RESERVED
 from voile.query.quoting import literal, quote_identifier
-from voile.schema import Attribute, Bins, Value, Values
-from voile.schema.attribute import plain
+from voile.schema import Attribute, Bins, DayBins, Value, Values
+from voile.schema.attribute import day_of, plain
 
 SHOWN = 5
 """Values that are listed one by one for people; of more, a few and how many there are."""
@@ -188,12 +188,12 @@ class Binning:
         starts = self.starts[1 : self.intervals]
         domain = self.attribute.domain
         if isinstance(domain, Bins):
-            return np.array(domain.edges)[starts]
+            return np.array(domain.edges)[starts] + (EPOCH if isinstance(domain, DayBins) else 0)
         return as_numbers(values_at(self.attribute, starts), self.attribute)
 
     def _looked_up(self, column: Any) -> Whole:
         values = domain_array(self.attribute).slice(0, self.attribute.domain.size)
-        place = pc.index_in(column.cast(ARROW[self.attribute.kind]), value_set=values)
+        place = pc.index_in(column.cast(column_type(self.attribute)), value_set=values)
         codes = place.fill_null(UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64)
         return np.where(codes == UNKNOWN, UNKNOWN, self.bins[codes])
 
@@ -248,7 +248,8 @@ class Binning:
     def _boundary(self, place: int) -> Value:
         domain = self.attribute.domain
         if isinstance(domain, Bins):
-            return domain.edges[int(self.starts[place])]
+            edge = domain.edges[int(self.starts[place])]
+            return day_of(edge) if isinstance(domain, DayBins) else edge
         return self.value(place)
 
     def _list(self, own: Mask) -> str:

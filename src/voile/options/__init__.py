@@ -42,6 +42,8 @@ class Flag:
     name: str = ""
     """The flag, where it is not the field's name with dashes."""
     reads: Reader | None = None
+    negated: bool = False
+    """Whether --no-NAME is a flag too, and leaving both out is a third answer."""
 
 
 class Options(BaseModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,17 @@ class Total:
 
 
 @dataclass(frozen=True)
+class WholeTotal(Total):
+    """The sum of a term over all rows that agree with a group in some of its keys.
+
+    Unlike a group's total it does not depend on WHERE: its term says all that is asked of a row.
+    """
+
+    keys: tuple[int, ...] = ()
+    """Places among the keys of the groups; without any, it is of all rows."""
+
+
+@dataclass(frozen=True)
 class Quantile:
     """The value below which a share of the rows lies; between two values, if interpolated."""
 
@@ -64,6 +75,11 @@ def leaves(formula: Formula) -> Iterator[Total | Quantile]:
     elif isinstance(formula, Call):
         for arg in formula.args:
             yield from leaves(arg)
+
+
+def whole_totals(formula: Formula) -> list[WholeTotal]:
+    """The totals over more rows than a group's that a formula has."""
+    return [leaf for leaf in leaves(formula) if isinstance(leaf, WholeTotal)]
 
 
 def divided(top: Formula, bottom: Formula) -> Formula:
@@ -119,6 +135,14 @@ PLAIN_NAMES: dict[type[exp.Expr], str] = {
 EXTRA = frozenset(["zero_on_all_null", "null_on_zero_variance", "accuracy", "weight"])
 """What the parser takes further arguments for, which DuckDB does not have."""
 MEANS = frozenset(["mean"])
+WHOLE = "voile_whole"
+"""The mark of a subquery that is a total over more rows than a group's."""
+WHOLE_NUMBERS = frozenset(
+    ["TINYINT", "SMALLINT", "INT", "BIGINT", "INT128", "UTINYINT", "USMALLINT", "UINT", "UBIGINT"]
+)
+LARGEST_SCALE = 15
+DECIMAL_SCALE = 3
+"""Digits after the point of a DECIMAL that does not say how many."""
 
 
 def is_condition(formula: Formula) -> bool:
@@ -136,8 +160,20 @@ def well_kinded(formula: Formula) -> bool:
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node of SQL aggregates rows."""
+    if isinstance(node, exp.Subquery):
+        return is_whole(node)
     named = isinstance(node, exp.Anonymous) and node.name.lower() in MEANS
     return named or isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window)
+
+
+def mark_whole(subquery: exp.Subquery) -> None:
+    """Say of a subquery that it is a total of the release, over more rows than a group's."""
+    subquery.meta[WHOLE] = True
+
+
+def is_whole(node: exp.Expr) -> bool:
+    """Whether a node is such a subquery."""
+    return isinstance(node, exp.Subquery) and bool(node.meta.get(WHOLE))
 
 
 def plain_name(tree: exp.Expr) -> str | None:
@@ -150,11 +186,17 @@ def plain_name(tree: exp.Expr) -> str | None:
     return PLAIN_NAMES.get(type(inner))
 
 
+def no_whole(select: exp.Select) -> Formula:
+    """Where no total of more rows can be had."""
+    raise QueryError(f"{short(select)} cannot be used here", hint="ask for it by itself")
+
+
 @dataclass(frozen=True)
 class Aggregates:
-    """Reads formulas; `binder` knows the columns."""
+    """Reads formulas; `binder` knows the columns, `whole` reads totals over more rows."""
 
     binder: Binder
+    whole: Callable[[exp.Select], Formula] = no_whole
 
     def formula(self, tree: exp.Expr, *, condition: bool = False) -> Formula:
         """A number made of aggregates, or a condition on such numbers."""
@@ -168,12 +210,14 @@ class Aggregates:
         return found
 
     def _formula(self, tree: exp.Expr | None) -> Formula:
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
         if tree is None:
             raise QueryError("an operator has nothing to work on", hint="write sum(a) / count(*)")
-        if isinstance(tree, exp.Paren):
-            return self._formula(tree.this)
         if isinstance(tree, exp.Literal) and not tree.is_string:
             return Constant(float(tree.this))
+        if is_whole(tree):
+            return self.whole(tree.this)
         if is_aggregate(tree):
             return self._aggregate(tree)
         if name := OPERATORS.get(type(tree)):
@@ -193,8 +237,10 @@ class Aggregates:
                 return Call("round", (self._formula(tree.this), places))
         if isinstance(tree, exp.Nullif):
             return Call("nullif", (self._formula(tree.this), self._formula(tree.expression)))
-        if isinstance(tree, exp.Cast) and tree.to.this.value in NUMERIC:
-            return self._formula(tree.this)
+        if isinstance(tree, exp.Cast):
+            return self._cast(tree)
+        if isinstance(tree, exp.Coalesce) and (found := self._or_zero(tree)):
+            return found
         if isinstance(tree, exp.Between):
             low, high = self._formula(tree.args["low"]), self._formula(tree.args["high"])
             value = self._formula(tree.this)
@@ -207,6 +253,27 @@ class Aggregates:
             raise self._refused(tree, why_not(tree))
         raise self._refused(tree, "between aggregates there may be + - * /, abs, sqrt, ln, exp, "
                                   "power, round and nullif")  # fmt: skip
+
+    def _or_zero(self, tree: exp.Coalesce) -> Formula | None:
+        """COALESCE(sum(x), 0): a sum over no rows is 0 here, not NULL."""
+        inner, others = self._formula(tree.this), list(map(self._formula, tree.expressions))
+        return inner if isinstance(inner, Total) and others == [Constant(0.0)] else None
+
+    def _cast(self, tree: exp.Cast) -> Formula:
+        """A cast as what it does to a number: counts are whole, the rest is rounded."""
+        kind = tree.to.this.value if isinstance(tree.to.this, exp.DType) else str(tree.to.this)
+        inner = self._formula(tree.this)
+        between = not isinstance(tree.parent, exp.Alias | exp.Select | exp.Ordered)
+        sizes = [int(str(p.this)) for p in tree.to.expressions] if kind == "DECIMAL" else []
+        counts = isinstance(inner, Total) and not inner.term.values
+        if kind in WHOLE_NUMBERS:
+            return inner if counts and between else Call("round", (inner, Constant(0.0)))
+        if kind == "DECIMAL" and (sizes or not between) and not counts:
+            scale = sizes[1] if len(sizes) > 1 else 0 if sizes else DECIMAL_SCALE
+            return Call("round", (inner, Constant(float(min(scale, LARGEST_SCALE)))))
+        if kind in NUMERIC:
+            return inner
+        raise self._refused(tree, "cast estimates to INTEGER, DOUBLE or DECIMAL(18, 2)")
 
     # ------------------------------------------------------------------ one aggregate
 
@@ -353,7 +420,7 @@ def middle_of(attribute: Attribute) -> tuple[float, float]:
     match attribute.domain:
         case Range(int(low), int(high)):
             ends: tuple[Any, ...] = (low, high)
-        case Bins(edges):
+        case Bins(edges) if attribute.kind != "date":
             ends = edges
         case Interval(least, most):
             ends = (least, most)

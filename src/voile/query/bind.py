@@ -355,6 +355,9 @@ class Binder:
         if equal and attribute.kind == "categorical" and literal.this not in values:
             near = did_you_mean(literal.this, [str(v) for v in values])
             remark = f"{attribute.name} has no value {literal.this!r}: {near}"
+            if attribute.other is not None:
+                within = f"rows that have it are among those of {attribute.other!r}"
+                remark = f"{attribute.name} does not list {literal.this!r}: {within}"
             self.remarks.append(remark)
 
 

@@ -3,26 +3,36 @@
     SELECT aggregates and group columns FROM name [JOIN own tables]
     [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT n [OFFSET m]]
 
-What is not on the list is refused with its place in the text.
+What is nested, named or numbered is brought to this shape first (see rewriting). What is not on the
+list is refused with its place in the text.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import combinations
 
 from sqlglot import exp
 
 from voile.errors import QueryError
 from voile.query import language as strict
-from voile.query.aggregate import Aggregates, Formula, is_aggregate, plain_name
+from voile.query.aggregate import (
+    Aggregates,
+    Call,
+    Constant,
+    Formula,
+    Total,
+    WholeTotal,
+    plain_name,
+)
 from voile.query.bind import Binder, Partner, Tables, unknown_table
-from voile.query.predicate import Atom, Predicate, both
+from voile.query.predicate import Atom, Expression, Predicate, Term, both
 from voile.query.query import Order, OutputColumn, Query
 from voile.query.quoting import quote_identifier
+from voile.query.rewriting import Rewriter, aggregates, bare_tree, conjuncts, several_groupings
 from voile.query.text import (
     ASK,
     first_token,
-    last_before,
     place,
     refusal,
     short,
@@ -36,24 +46,15 @@ from voile.schema import Schema
 
 
 CLAUSES = {
-    "with_": ("WITH", "with"), "laterals": ("LATERAL", "lateral"),
+    "laterals": ("LATERAL", "lateral"),
     "qualify": ("QUALIFY", "qualify"),
     "windows": ("WINDOW", "window"), "distinct": ("DISTINCT", "distinct"),
     "locks": ("FOR UPDATE", "for"), "sample": ("a sample", "sample"), "pivots": ("PIVOT", "pivot"),
     "into": ("INTO", "into"), "columns": ("renaming columns", ""),
-    "rollup": ("ROLLUP", "rollup"), "cube": ("CUBE", "cube"),
-    "grouping_sets": ("GROUPING SETS", "grouping"),
 }  # fmt: skip
 INSTEAD = {
-    "distinct": "GROUP BY the columns instead",
-    "rollup": "ask once for each grouping", "cube": "ask once for each grouping",
-    "grouping_sets": "ask once for each grouping", "qualify": "use HAVING",
+    "distinct": "GROUP BY the columns instead", "qualify": "use HAVING",
 }  # fmt: skip
-
-
-def with_tables() -> str:
-    """What to do instead of a WITH clause."""
-    return f"ask one SELECT; your own tables come with {strict.own_table()}"
 
 
 def only(sql: str, node: exp.Expr, known: set[str]) -> None:
@@ -69,7 +70,7 @@ def only(sql: str, node: exp.Expr, known: set[str]) -> None:
                 sql,
                 f"{clause} is not answered from a release",
                 place(sql, trees) if named is None else named,
-                with_tables() if key == "with_" else INSTEAD.get(key, ASK),
+                INSTEAD.get(key, ASK),
             )
 
 
@@ -252,10 +253,9 @@ class From:
 SELECT_PARTS = {
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins",
 }  # fmt: skip
-SEVERAL: dict[type[exp.Expr], str] = {
-    exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping",
-}  # fmt: skip
-"""Groupings of several kinds at once, and the words that they begin with."""
+WHOLE_PARTS = {"expressions", "from_", "where", "joins", "group"}
+MOST_SETS = 64
+"""Groupings of one query: each is answered by itself."""
 
 
 def parse(sql: str, schema: Schema, tables: Tables | None = None, called: str = "") -> Query:
@@ -267,8 +267,10 @@ def parse(sql: str, schema: Schema, tables: Tables | None = None, called: str = 
     try:
         tree = single_select(sql)
         strict.check(sql, tree)
+        own = tables or {}
+        tree = Rewriter(sql, tuple(schema.names), own, called).flattened(tree)
         only(sql, tree, SELECT_PARTS)
-        return _Reader(sql, tree, schema, tables or {}, called).query()
+        return _Reader(sql, tree, schema, own, called).query()
     except RecursionError:
         raise too_deep() from None
 
@@ -280,69 +282,136 @@ class _Reader:
         self, sql: str, tree: exp.Select, schema: Schema, tables: Tables, called: str
     ) -> None:
         self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
+        self.called = called
         tables_read = From(sql, tree, schema, tables, called)
         self.binder, self.matched = tables_read.binder, tables_read.matched
-        self.aggregates = Aggregates(self.binder)
+        self.aggregates = Aggregates(self.binder, self._whole_total)
 
     def query(self) -> Query:
         where = self.tree.args.get("where")
         predicate = self.binder.predicate(where.this) if where else None
-        trees = self._group_trees()
-        self.groups = tuple(self.binder.expression(tree) for tree in trees)
+        trees, sets = self._group_trees()
+        bound = [self.binder.expression(tree) for tree in trees]
+        self.groups: tuple[Expression, ...] = tuple(dict.fromkeys(bound) if sets else bound)
+        self.sets = tuple(
+            tuple(dict.fromkeys(self.groups.index(bound[i]) for i in one)) for one in sets
+        )
         columns = self._columns()
-        having = self._having()
+        having, keys = self._having()
+        order = self._order()
         return Query(
             sql=self.sql,
-            predicate=both(self.matched, predicate),
+            predicate=both(both(self.matched, predicate), keys),
             columns=columns,
             groups=self.groups,
             having=self.aggregates.formula(having, condition=True) if having else None,
-            order=self._order(),
+            order=order,
             limit=self._whole("limit"),
             offset=self._whole("offset") or 0,
             remarks=tuple(dict.fromkeys(self.binder.remarks)),
             tables=tuple(self.tables),
+            sets=self.sets,
         )
+
+    def _whole_total(self, select: exp.Select) -> Formula:
+        """A subquery for a total over more rows than a group's."""
+        only(self.sql, select, WHOLE_PARTS)
+        read = _Reader(self.sql, select, self.schema, self.tables, self.called)
+        where = select.args.get("where")
+        passing = both(read.matched, read.binder.predicate(where.this) if where else None)
+        self.binder.remarks += read.binder.remarks
+        group = select.args.get("group")
+        keys = [self._key(tree) for tree in group.expressions] if group else []
+        formula = read.aggregates.formula(select.expressions[0])
+        return self._with_whole(formula, passing, tuple(sorted(set(keys))), select)
+
+    def _key(self, tree: exp.Expr) -> int:
+        bound = self.binder.expression(tree)
+        if bound in self.groups:
+            return self.groups.index(bound)
+        raise refusal(self.sql, f"{short(tree)} is not in GROUP BY", place(self.sql, [tree]),
+                      "PARTITION BY takes columns of GROUP BY")  # fmt: skip
+
+    def _with_whole(
+        self, formula: Formula, passing: Predicate | None, keys: tuple[int, ...], tree: exp.Expr
+    ) -> Formula:
+        """A formula whose totals are all over the rows that pass."""
+        match formula:
+            case Call(name, args):
+                return Call(name, tuple(self._with_whole(a, passing, keys, tree) for a in args))
+            case Total(term) if not isinstance(formula, WholeTotal):
+                whole = Term(both(passing, term.predicate), term.values)
+                return WholeTotal(whole, keys)
+            case Constant():
+                return formula
+        raise refusal(self.sql, f"{short(tree)} is not estimated beside groups",
+                      place(self.sql, [tree]), "ask for it by itself")  # fmt: skip
 
     # ------------------------------------------------------------------ SELECT and GROUP BY
 
-    def _group_trees(self) -> list[exp.Expr]:
+    def _group_trees(self) -> tuple[list[exp.Expr], list[tuple[int, ...]]]:
+        """What GROUP BY names; and which of that each grouping has, where there are several."""
         group = self.tree.args.get("group")
         if group is None:
-            return []
-        only(self.sql, group, {"expressions", "all"})
-        items = self.tree.expressions
-        for tree in group.expressions:
-            if type(tree) in SEVERAL:
-                where = last_before(self.sql, SEVERAL[type(tree)], place(self.sql, [tree]))
-                raise refusal(self.sql, f"{short(tree)} is not answered", where,
-                              INSTEAD["rollup"])  # fmt: skip
-        if group.args.get("all"):
-            return [item.unalias() for item in items if not _aggregates(item)]
-        return [self._meant(tree, items) for tree in group.expressions]
+            return [], []
+        only(self.sql, group, {"expressions", "rollup", "cube"})
+        trees: list[exp.Expr] = []
+        sets = self._sets_of(group, trees)
+        if several_groupings(self.tree) is None:
+            return trees, []
+        if len(sets) > MOST_SETS:
+            raise refusal(self.sql, f"GROUP BY has {len(sets):,} groupings",
+                          place(self.sql, [group]), f"at most {MOST_SETS} at once")  # fmt: skip
+        return trees, sets
 
-    def _meant(self, tree: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-        """GROUP BY 1 and GROUP BY alias stand for a column of SELECT."""
+    def _sets_of(self, group: exp.Expr, trees: list[exp.Expr]) -> list[tuple[int, ...]]:
+        """Every grouping that the parts of GROUP BY make together; their columns go to `trees`."""
+        parts = [self._part_of(part, trees, several=False) for part in group.expressions]
+        for name in ("rollup", "cube"):  # as in GROUP BY a, b WITH ROLLUP
+            if given := group.args.get(name):
+                parts = [self._part_of(type(given[0])(expressions=group.expressions), trees)]
+        found: list[tuple[int, ...]] = [()]
+        for part in parts:
+            if len(found) * len(part) > MOST_SETS:
+                return [()] * (len(found) * len(part))
+            found = [(*one, *other) for one in found for other in part]
+        return found
+
+    def _part_of(
+        self, part: exp.Expr, trees: list[exp.Expr], *, several: bool = True
+    ) -> list[tuple[int, ...]]:
+        if isinstance(part, exp.GroupingSets):
+            return [one for inner in part.expressions for one in self._part_of(inner, trees)]
+        if isinstance(part, exp.Rollup | exp.Cube):
+            items = [self._listed(item, trees) for item in part.expressions]
+            if isinstance(part, exp.Rollup):
+                chosen = [items[:n] for n in range(len(items), -1, -1)]
+            else:
+                sizes = range(min(len(items), 16), -1, -1)
+                chosen = [list(some) for n in sizes for some in combinations(items, n)]
+            return [tuple(place for item in some for place in item) for some in chosen]
+        return [self._listed(part, trees, several=several)]
+
+    def _listed(
+        self, part: exp.Expr, trees: list[exp.Expr], *, several: bool = True
+    ) -> tuple[int, ...]:
+        """The places of one column, or of several in parentheses."""
+        inner = part.expressions if several and isinstance(part, exp.Tuple) else [part]
+        start = len(trees)
+        trees += [self._grouping(tree) for tree in inner]
+        return tuple(range(start, len(trees)))
+
+    def _grouping(self, tree: exp.Expr) -> exp.Expr:
+        tree = bare_tree(tree.unalias())
         if isinstance(tree, exp.Literal) and tree.is_int:
-            if not 1 <= int(tree.this) <= len(items):
-                raise self._no_such_column(tree)
-            tree = items[int(tree.this) - 1]
-        elif isinstance(tree, exp.Column) and not tree.table:
-            known = {name.lower() for name in self.schema.names}
-            known |= {c.lower() for p in self.binder.partners.values() for c in p.columns}
-            named = [i for i in items if i.alias.lower() == tree.name.lower()]
-            if named and tree.name.lower() not in known:
-                tree = named[0]
-        tree = tree.unalias()
-        if _aggregates(tree):
+            raise self._no_such_column(tree)
+        if aggregates(tree):
             raise refusal(
                 self.sql,
                 f"{short(tree)} is an aggregate, and cannot make groups",
                 place(self.sql, [tree], "group"),
                 "group by columns of a row",
             )
-        while isinstance(tree, exp.Paren):
-            tree = tree.this
         return tree
 
     def _columns(self) -> tuple[OutputColumn, ...]:
@@ -368,7 +437,7 @@ class _Reader:
     def _source(self, tree: exp.Expr) -> int | Formula:
         while isinstance(tree, exp.Paren):
             tree = tree.this
-        if _aggregates(tree):
+        if aggregates(tree):
             return self.aggregates.formula(tree)
         if isinstance(tree, exp.Star | exp.Literal):
             raise self._ungrouped(tree)
@@ -376,6 +445,9 @@ class _Reader:
         bound = self.binder.expression(tree)
         if bound in self.groups:
             return self.groups.index(bound)
+        if self.groups and not self.sets and self._reads_keys(tree):
+            self.groups += (bound,)  # what follows from the others makes no further groups
+            return len(self.groups) - 1
         raise self._ungrouped(tree)
 
     def _ungrouped(self, tree: exp.Expr) -> QueryError:
@@ -394,28 +466,52 @@ class _Reader:
             return next(known, item.name)
         return plain_name(item) or item.sql("duckdb", comments=False, normalize_functions="lower")
 
-    def _having(self) -> exp.Expr | None:
-        """The condition on groups, with the names of SELECT's columns for what they stand for."""
+    def _having(self) -> tuple[exp.Expr | None, Predicate | None]:
+        """The condition on aggregates; and that on columns, which is one on rows."""
         having = self.tree.args.get("having")
         if having is None:
-            return None
-        known = {item.alias.lower(): item for item in self.tree.expressions if item.alias}
-        holder = exp.Paren(this=having.this.copy())
-        for column in list(holder.find_all(exp.Column)):
-            if column.find_ancestor(exp.AggFunc, exp.Filter):
+            return None, None
+        on_sums: list[exp.Expr] = []
+        on_keys: Predicate | None = None
+        for part in conjuncts(having.this):
+            if aggregates(part) or not self._reads_keys(part):
+                self._check_having(part)
+                on_sums.append(part)
+            elif self.sets:
+                raise self._makes_groups(part)
+            else:
+                on_keys = both(on_keys, self.binder.predicate(part))
+        return (exp.and_(*on_sums) if on_sums else None), on_keys
+
+    def _reads_keys(self, tree: exp.Expr) -> bool:
+        """Whether a condition reads what makes groups, and nothing else."""
+        if not self.groups:
+            return False
+        if not tree.find(exp.Column) or self._is_key(tree):
+            return True
+        parts = tree.iter_expressions()
+        return not isinstance(tree, exp.Column) and all(map(self._reads_keys, parts))
+
+    def _is_key(self, tree: exp.Expr) -> bool:
+        try:
+            return self.binder.expression(tree) in self.groups
+        except QueryError:
+            return False
+
+    def _check_having(self, part: exp.Expr) -> None:
+        for column in part.find_all(exp.Column):
+            if column.find_ancestor(exp.AggFunc, exp.Filter, exp.Subquery):
                 continue
-            item = None if column.table else known.get(column.name.lower())
-            if item is not None and _aggregates(item.unalias()):
-                column.replace(exp.Paren(this=item.unalias().copy()))
-            elif item is not None or self.binder.expression(column) in self.groups:
-                raise refusal(
-                    self.sql,
-                    f"{short(column)} makes groups; HAVING is for aggregates",
-                    place(self.sql, [column]),
-                    "put the condition into WHERE",
-                )
-        condition: exp.Expr = holder.this
-        return condition
+            if self.binder.expression(column) in self.groups:
+                raise self._makes_groups(column)
+
+    def _makes_groups(self, tree: exp.Expr) -> QueryError:
+        return refusal(
+            self.sql,
+            f"{short(tree)} makes groups; HAVING is for aggregates",
+            place(self.sql, [tree]),
+            "put the condition into WHERE",
+        )
 
     # ------------------------------------------------------------------ ORDER BY and LIMIT
 
@@ -435,19 +531,10 @@ class _Reader:
 
     def _ordered(self, node: exp.Expr) -> Order:
         tree = node.this if isinstance(node, exp.Ordered) else node
-        if isinstance(tree, exp.Literal | exp.Column) and not getattr(tree, "table", ""):
-            tree = self._meant_by_order(tree)
+        if isinstance(tree, exp.Literal):
+            raise self._no_such_column(tree)
         descending, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return Order(self._source(tree), descending, first)
-
-    def _meant_by_order(self, tree: exp.Expr) -> exp.Expr:
-        items = self.tree.expressions
-        if isinstance(tree, exp.Column):
-            return next((i.unalias() for i in items if i.alias.lower() == tree.name.lower()), tree)
-        if tree.is_int and 1 <= int(tree.this) <= len(items):
-            found: exp.Expr = items[int(tree.this) - 1].unalias()
-            return found
-        raise self._no_such_column(tree)
 
     def _no_such_column(self, tree: exp.Expr) -> QueryError:
         most = len(self.tree.expressions)
@@ -464,11 +551,6 @@ class _Reader:
             return int(number.this)
         raise refusal(self.sql, f"{clause.upper()} must be a whole number",
                       place(self.sql, [node], clause), f"write {clause} 10")  # fmt: skip
-
-
-def _aggregates(tree: exp.Expr) -> bool:
-    """Whether an aggregate stands in the tree, outside of subqueries."""
-    return any(is_aggregate(n) and not n.find_ancestor(exp.Subquery) for n in tree.walk())
 
 
 def _fresh(name: str, taken: set[str], *, repeat: bool) -> str:

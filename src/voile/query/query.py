@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Self
 
-from voile.query.aggregate import Formula, Total, leaves
-from voile.query.predicate import Atom, Expression, Predicate, atoms
+from voile.errors import QueryError
+from voile.query.aggregate import Formula, Total, leaves, whole_totals
+from voile.query.predicate import Atom, Expression, Predicate, atoms, wording
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,32 @@ class Query:
     remarks: tuple[str, ...] = ()
     tables: tuple[str, ...] = field(default=())
     """The analyst's own tables that it may read."""
+    sets: tuple[tuple[int, ...], ...] = ()
+    """With ROLLUP, CUBE or GROUPING SETS: which of the groups' keys each grouping has."""
+
+    @property
+    def has_whole_totals(self) -> bool:
+        """Whether it asks for totals over more rows than a group's, beside those of groups."""
+        return any(map(whole_totals, self.formulas))
+
+    def checked_single(self, what: str) -> Self:
+        """The query, where it has one grouping and no totals of more rows; else refused."""
+        if self.sets:
+            asked = "; ".join(f"group by {keys}" for keys in self._groupings())
+            raise QueryError(
+                f"{what} takes one grouping at a time", hint=f"ask once for each grouping: {asked}"
+            )
+        if self.has_whole_totals:
+            raise QueryError(
+                f"{what} has no totals of all groups beside those of each",
+                hint="ask for both: select x, count(*) … group by x and select count(*) …, and "
+                "divide them",
+            )
+        return self
+
+    def _groupings(self) -> list[str]:
+        """The columns of each grouping that has any, as they were written."""
+        return [", ".join(wording(self.groups[i]) for i in keys) for keys in self.sets if keys]
 
     @property
     def atoms(self) -> list[Atom]:

@@ -23,7 +23,7 @@ QUESTIONS = ("SELECT", "FROM", "WITH", "(")
 INNER_WORDS = ("<class", "TokenType", "tokenizing", "Required", "Invalid expression")
 """Of messages that speak of the parser rather than of the SQL."""
 QUOTED = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|(?P<open>'|"|/\*|\$\$)""",
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\$\$.*?\$\$|(?P<open>'|"|`|/\*|\$\$)""",
     re.DOTALL,
 )
 """Comments, texts and names; `open` is the beginning of one that does not end."""
@@ -34,11 +34,12 @@ class UnwrittenError(ValueError):
 
 
 class Dialect(DuckDB):
-    """DuckDB's SQL, and XOR between conditions."""
+    """DuckDB's SQL, XOR between conditions, and names in backticks."""
 
     class Tokenizer(DuckDB.Tokenizer):
-        """Knows XOR as a keyword."""
+        """Knows XOR as a keyword, and backticks, which other databases quote names with."""
 
+        IDENTIFIERS = [*DuckDB.Tokenizer.IDENTIFIERS, "`"]  # noqa: RUF012
         KEYWORDS = {**DuckDB.Tokenizer.KEYWORDS, "XOR": TokenType.XOR}  # noqa: RUF012
 
     class Parser(DuckDB.Parser):  # type: ignore[misc, valid-type]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.schema import Attribute, Bins, Range
-from voile.schema.attribute import NULL, number_in_words, ordinal, value_words
+from voile.schema.attribute import NULL, edges_in_words, ordinal, value_words
 from voile.schema.hierarchy import EVERYTHING, Levels
 
 Places = npt.NDArray[np.int32]
@@ -127,7 +127,7 @@ class RangeWords:
         """As `_read`, of [20, 40) where values lie in bins."""
         if not isinstance(self._attribute.domain, Bins) or not text.startswith(("[", "(")):
             return None
-        edges = [number_in_words(edge) for edge in self._attribute.domain.edges]
+        edges = edges_in_words(self._attribute.domain)
         first, _, last = text[1:-1].partition(", ")
         return (edges.index(first), edges.index(last) - 1) if {first, last} <= {*edges} else None
 
@@ -147,9 +147,9 @@ class RangeWords:
             if low == high:
                 return self._words[low] + ending
         if isinstance(attribute.domain, Bins):
-            edges = attribute.domain.edges
+            edges = edges_in_words(attribute.domain)
             close = "]" if high + 2 == len(edges) else ")"
-            first, last = number_in_words(edges[low]), number_in_words(edges[high + 1])
+            first, last = edges[low], edges[high + 1]
             return f"[{first}, {last}{close}{ending}"
         first, last = self._words[low], self._words[high]
         short = attribute.kind == "integer" and not first.startswith("-")

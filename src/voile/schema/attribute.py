@@ -474,6 +474,13 @@ def number_in_words(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
+def edges_in_words(bins: Bins) -> list[str]:
+    """The edges of bins as people write them: days as dates."""
+    if isinstance(bins, DayBins):
+        return [day_of(edge).isoformat() for edge in bins.edges]
+    return [number_in_words(edge) for edge in bins.edges]
+
+
 def bin_in_words(bins: Bins, number: int) -> str:
     """[20, 40), and the last one closed; of whole numbers and days 20-39, the first and last."""
     if isinstance(bins, WholeBins):

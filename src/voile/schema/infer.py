@@ -7,6 +7,8 @@ Numbers with many values become ranges or bins, which disclose less than a list 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,17 @@ LISTED_TEXTS = 100_000
 BINS = 20
 BARS = 12
 """Of a histogram that people look at."""
+FEWEST_ROWS = 100
+"""Of a table in which identifiers that repeat are looked for."""
+EVEN = 0.1
+"""How far the numbers of an identifier may be from evenly spread, as a share of them."""
+IDENTIFIER_NAME = re.compile(
+    r"(^|[\W_])(p|u|i|hh|case|person|patient|subject|user|customer|member|student|household)?"
+    r"(id|idno|ident)([\W_]|$)"
+    r"|^(person|patient|subject|respondent|user|customer|member|student|household)$",
+    re.IGNORECASE,
+)
+"""What columns are called that say whose a row is."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +59,43 @@ class ColumnProfile:
         filled = self.rows - self.nulls
         share = {"categorical": 0.5, "integer": 0.9}.get(self.kind or "", math.inf)
         return filled >= 20 and self.distinct >= share * filled
+
+    @property
+    def looks_like_repeated_identifier(self) -> bool:
+        """Whether values seem to name people or households that have several rows each.
+
+        Such values are many, each has few rows and about as many as the others have; and whole
+        numbers are spread evenly, as what is handed out in turn is. Amounts, postcodes and ages
+        are not: a few values have many rows, or most lie close together.
+        """
+        filled = self.rows - self.nulls
+        if self.kind not in ("categorical", "integer") or self.looks_like_identifier:
+            return False
+        if not self.counts or filled < FEWEST_ROWS or self.distinct < 2:
+            return False
+        mean, most = filled / self.distinct, max(self.counts)
+        if IDENTIFIER_NAME.search(self.name):
+            few, often, even = 20, 60, 10
+        else:
+            few, often, even = 200, 20, 4
+        if self.distinct < few or mean > often or most > even * mean + even:
+            return False
+        # A panel has each person as often as any other.
+        surely = even == 10 or min(self.counts) == most
+        return self.kind != "integer" or is_handed_out(self.values, surely=surely)
+
+
+def is_handed_out(values: Sequence[Value] | None, *, surely: bool) -> bool:
+    """Whether whole numbers lie about equally close from the first to the last, and are no days."""
+    if values is None:
+        return False
+    places = np.array([as_number(value) for value in values])
+    first, last = places[0], places[-1]
+    if first < 0 or (first >= 19_000_101 and last <= 20_991_231):
+        return False
+    expected = (places - first) / max(last - first, 1)
+    shares = np.arange(len(places)) / max(len(places) - 1, 1)
+    return surely or bool(np.abs(expected - shares).max() < EVEN)
 
 
 def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:

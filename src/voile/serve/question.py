@@ -464,7 +464,7 @@ def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tu
 def parsed(sql: str, schema: Schema, called: str) -> Query:
     """The query as for a release, without hints that only a release can follow."""
     try:
-        return parse(sql, schema, called=called)
+        return parse(sql, schema, called=called).checked_single("a server")
     except QueryError as error:
         if own_table() in error.hint:
             hint = "a server has one table, and its own columns are all there is to ask about"

@@ -27,7 +27,8 @@ from voile.evaluate import answer_plot
 from voile.evaluate.answer_plot import BETWEEN, Bar, Panel, drawing
 from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
-from voile.schema import Attribute, Bins, Interval, Range
+from voile.schema import Attribute, Bins, Interval, Range, WholeBins
+from voile.schema.attribute import value_words
 from voile.schema.schema import summary
 from voile.shell.session import EndOfSession, Session, is_command
 from voile.terminal import complain, say, table_of
@@ -245,6 +246,8 @@ def attribute_view(attribute: Attribute) -> Any:
 
 def values_of(attribute: Attribute) -> list[str]:
     """The attribute's first values, or its bins."""
+    if isinstance(attribute.domain, WholeBins):
+        return [*itertools.islice(value_words(attribute), MOST_VALUES)]
     if isinstance(attribute.domain, Bins):
         edges = attribute.domain.edges
         pairs = itertools.islice(itertools.pairwise(edges), MOST_VALUES)

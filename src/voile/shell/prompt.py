@@ -280,6 +280,15 @@ def bindings() -> KeyBindings:
         else:
             buffer.newline(copy_margin=False)
 
+    @keys.add("c-d", filter=typing)
+    def leave(event: KeyPressEvent) -> None:
+        """Leave from an empty line, also from one that continues; else delete what follows."""
+        buffer = event.current_buffer
+        if buffer.document.is_cursor_at_the_end and not buffer.document.current_line.strip():
+            event.app.exit(exception=EOFError, style="class:exiting")
+        else:
+            buffer.delete()
+
     @keys.add("escape", filter=typing & has_completions, eager=True)
     def close(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None

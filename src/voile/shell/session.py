@@ -14,7 +14,7 @@ from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.kinds.release import Release
 from voile.terminal import say, say_notes, show, show_lines
-from voile.terminal.answers import explanation_view, show_csv
+from voile.terminal.answers import covers_sentence, explanation_view, show_csv
 from voile.terminal.escaping import console, json_text
 
 SKIPPED = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
@@ -22,13 +22,16 @@ SKIPPED = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
 # or else one that was left open would swallow all that follows.
 PIECE = re.compile(
     r"""(?P<quoted>'(?:[^'\n]|\n(?![^\S\n]*\n))*(?:'|(?P<open1>\Z))
-      |"(?:[^"\n]|\n(?![^\S\n]*\n))*(?:"|(?P<open2>\Z)))
+      |"(?:[^"\n]|\n(?![^\S\n]*\n))*(?:"|(?P<open2>\Z))
+      |`(?:[^`\n]|\n(?![^\S\n]*\n))*(?:`|(?P<open4>\Z)))
       |(?P<line>--[^\n]*)
       |(?P<block>/\*.*?(?:\*/|(?P<open3>\Z)))
+      |(?P<command>\n(?=[^\S\n]*(?:\.[a-z]+|\\[a-z?])(?:[^\S\n]|\n|;|\Z)))
       |(?P<end>;|\n[^\S\n]*\n)""",
     re.DOTALL | re.VERBOSE,
 )
 COMMANDS = (".", "\\")
+QUIT = re.compile(r"\n[^\S\n]*(?:\.quit|\.exit|\\q)\b")
 
 
 def split(text: str) -> tuple[list[str], str]:
@@ -43,24 +46,28 @@ def split(text: str) -> tuple[list[str], str]:
         end = text.find("\n", at) if text.startswith(COMMANDS, at) else sql_end(text, at)
         if end < 0:
             return found, text[at:]
-        found.append(text[at:end].strip())
+        if is_command(text[at:]) or not QUIT.match(text, end):
+            found.append(text[at:end].strip())  # who quits gives up what was not ended
         at = end
 
 
 def sql_end(text: str, start: int) -> int:
-    """Where the SQL that begins at `start` ends; -1 if it does not yet."""
+    """Where the SQL that begins at `start` ends; -1 if it does not yet.
+
+    A line that is a command of the shell ends it, too.
+    """
     for piece in PIECE.finditer(text, start):
-        if any(piece[name] is not None for name in ("open1", "open2", "open3")):
+        if any(piece[name] is not None for name in ("open1", "open2", "open3", "open4")):
             return -1
-        if piece["end"]:
+        if piece["end"] or piece["command"]:
             return piece.start()
     return -1
 
 
 def complete(text: str) -> bool:
     """Whether what was typed can be run as it is."""
-    found, rest = split(text)
-    return not rest or (not found and is_command(rest))
+    _, rest = split(text)
+    return not rest or is_command(rest)
 
 
 def statements(text: str) -> list[str]:
@@ -163,8 +170,7 @@ class Session:
         if not answer.rows:
             say("no group is left: there is nothing to estimate")
         elif answer.covers != self._covers:  # said when it changes, not after each answer
-            one = "the interval" if len(answer.rows) == 1 else "each interval"
-            say(f"{one} covers {answer.covers}")
+            say(covers_sentence(answer))
             self._covers = answer.covers
 
     @contextmanager

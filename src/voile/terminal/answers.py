@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
 from voile.terminal import say, say_notes, show, show_lines, table_of
 
+UNCOVERED = "the interval does not cover that"
+"""How a note says what the sentence about the intervals must not claim."""
+
 
 def show_answer(
     answer: Answer,
@@ -37,9 +40,7 @@ def show_answer(
         return
     if answer.assumption:
         say(f"assumed: {answer.assumption}")
-    together = answer.covers.startswith("all ")
-    one = "the interval covers" if len(answer.rows) == 1 else "each interval covers"
-    say(f"{'together the intervals cover' if together else one} {answer.covers}")
+    say(covers_sentence(answer))
     for value in answer.rows[0].values() if answer.rows else ():
         bound = getattr(value, "bound", None)
         if bound:
@@ -49,6 +50,20 @@ def show_answer(
                 "as corrected)"
             )
             break
+
+
+def covers_sentence(answer: Answer) -> str:
+    """What the intervals cover; not what a note says that they do not."""
+    together = answer.covers.startswith("all ")
+    one = "the interval covers" if len(answer.rows) == 1 else "each interval covers"
+    said = f"{'together the intervals cover' if together else one} {answer.covers}"
+    apart = any(UNCOVERED in note for note in answer.notes)
+    return f"{said}; what a note above excepts is not covered" if apart else said
+
+
+def about(answer: Answer) -> dict[str, Any]:
+    """What should be known beside the numbers of an answer."""
+    return {key: value for key, value in answer.to_dict().items() if key != "rows"}
 
 
 def show_csv(answer: Answer, *, csv_safe: bool = False) -> None:
@@ -73,7 +88,8 @@ def write_answer(answer: Answer, path: Path, *, csv_safe: bool = False) -> None:
             import pyarrow.parquet as pq
 
             buffer = io.BytesIO()
-            pq.write_table(answer.to_arrow(), buffer)
+            said = {b"voile": json.dumps(about(answer), ensure_ascii=False).encode()}
+            pq.write_table(answer.to_arrow().replace_schema_metadata(said), buffer)
             content = buffer.getvalue()
         case other:
             raise UsageError(
@@ -82,6 +98,10 @@ def write_answer(answer: Answer, path: Path, *, csv_safe: bool = False) -> None:
             )
     write_whole(path, content)
     say(f"wrote {path}")
+    if path.suffix.lower() == ".csv":  # which has no place for it
+        beside = path.with_name(f"{path.name}.about.json")
+        write_whole(beside, json.dumps(about(answer), ensure_ascii=False, indent=2).encode())
+        say(f"wrote {beside}: what the intervals cover, and notes")
 
 
 def say_formulas(cells: int) -> None:

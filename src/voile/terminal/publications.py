@@ -8,21 +8,30 @@ from voile.terminal import table_of
 from voile.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voile.engines.findings import ColumnFinding
     from voile.evaluate.exposure import Exposure
     from voile.inspection import Inspection
     from voile.kinds.choosing import MethodChoice
     from voile.kinds.classes.column_hierarchy import ColumnHierarchy
     from voile.kinds.classes.generalizing import Generalized
+    from voile.kinds.manifest import Disclosed
     from voile.kinds.perturbed.combining import Combination
     from voile.kinds.perturbed.manifest import LocalManifest
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.publishing import PublishResult
     from voile.kinds.signatures import SignatureReport, SignedRelease
     from voile.kinds.verification import Verification
+    from voile.schema.infer import ColumnProfile
 
 
-def inspection_view(found: Inspection) -> Any:
-    """The columns of a table, and what can be promised about it."""
+MOST_ATTRIBUTES, MOST_FINDINGS, LONGEST = 12, 3, 16
+"""What fits a screen of 24 lines, and how much of a value is shown."""
+
+
+def inspection_view(found: Inspection, *, everything: bool = False) -> Any:
+    """The columns of a table, what to decide about it, and what can be promised."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -31,22 +40,37 @@ def inspection_view(found: Inspection) -> Any:
 
     rows = [
         [
-            escape(p.name) + (" [red]identifier?[/red]" if p.looks_like_identifier else ""),
-            p.kind or f"[red]{escape(p.sql_type)}[/red]",
-            values_text(p.distinct, size),
+            escape(p.name),
+            identifier_mark(p) or p.kind or f"[red]{escape(p.sql_type)}[/red]",
+            values_text(p.distinct, size) if everything else f"{p.distinct:,}",
             f"{p.nulls:,}" if p.nulls else "",
-            escape(str(example(p)) if example(p) is not None else ""),
+            escape(shortened(example(p))),
             bars(p.histogram),
         ]
         for p, size in zip(found.profiles, found.sizes, strict=True)
     ]
+    fitting = len(rows) if everything or len(rows) <= MOST_ATTRIBUTES else MOST_ATTRIBUTES - 1
     headings = ["attribute", "kind", "values", "NULLs", "most frequent", ""]
     shown = len(headings) - is_narrow()  # names before pictures, where there is no room for both
-    table = table_of(headings[:shown], [row[:shown] for row in rows], title=escape(found.name))
+    table = table_of(headings[:shown], [row[:shown] for row in rows[:fitting]])
     for column in table.columns:
         column.overflow = "fold"
         column.no_wrap = column.header in ("kind", "")  # a picture cannot go on in the next line
-    return Group(table, *facts(found))
+    more = [f"… and {len(rows) - fitting:,} more columns: add --all"] if fitting < len(rows) else []
+    return Group(table, *more, *facts(found, everything=everything))
+
+
+def identifier_mark(profile: ColumnProfile) -> str:
+    """What is said instead of the kind of a column that names people."""
+    if profile.looks_like_identifier:
+        return "[red]identifier?[/red]"
+    return "[red]repeated id?[/red]" if profile.looks_like_repeated_identifier else ""
+
+
+def shortened(value: Any) -> str:
+    """A value, cut off where it is long."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def values_text(distinct: int, size: int | None) -> str:
@@ -56,27 +80,65 @@ def values_text(distinct: int, size: int | None) -> str:
     return f"{distinct:,} of {size:,}" if size > distinct else f"{distinct:,} in {size:,} bins"
 
 
-def facts(found: Inspection) -> list[str]:
+def facts(found: Inspection, *, everything: bool) -> list[str]:
     """What an inspection found, in sentences."""
     from rich.markup import escape
 
-    from voile.kinds.domain import columns_option
+    lines = [
+        f"{escape(found.name)}: n = {counted(found.rows, 'row')}, {found.duplicates:,} of them "
+        "repeat another row"
+        + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
+    ]
+    if found.identifiers:
+        lines.append(
+            f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
+            "has its own value"
+        )
+    lines += [
+        f"[yellow]leave out {escape(name)}[/yellow]: it seems to say whose a row is; or keep a "
+        f"promise to each person: --person {escape(name)}"
+        for name in found.repeated_identifiers
+    ]
+    said = findings_lines(found.findings, everything=everything)
+    shown = len(said) if everything else MOST_FINDINGS
+    lines += said[:shown]
+    if len(said) > shown:
+        lines.append(f"… and {counted(len(said) - shown, 'other finding')}: add --all")
+    return [*lines, *(promises(found) if everything else ())]
+
+
+def findings_lines(findings: Sequence[ColumnFinding], *, everything: bool) -> list[str]:
+    """A line for each finding, those that have to be decided first; one for several alike."""
+    from rich.markup import escape
+
+    alike: dict[tuple[Any, ...], list[ColumnFinding]] = {}
+    for each in sorted(findings, key=lambda each: not each.stops):
+        key = (each.column,) if everything else (each.what, tuple(each.flags), each.stops)
+        alike.setdefault(key, []).append(each)
+    lines = []
+    for first, *others in alike.values():
+        named = [f"{each.column} ({each.rows:,})" for each in others[:3]]
+        more = f", so do {', '.join(named)}" if others else ""
+        more += f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+        lines.append(
+            f"[yellow]{escape(first.message())}[/yellow]{escape(f'{more}: {first.hint()}')}"
+        )
+    return lines
+
+
+def promises(found: Inspection) -> list[str]:
+    """What the papers' promise would take."""
+    from rich.markup import escape
+
     from voile.schema.schema import large
 
     data = found.to_dict()
     feasible = data["feasible"]
     lines = [
-        f"n = {counted(found.rows, 'row')}, {found.duplicates:,} of them repeat another row"
-        + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
-        f"m = {large(found.domain_size)} possible tuples, n/m = {data['density']:.3g}",
+        f"m = {large(found.domain_size)} possible tuples, n/m = {data['density']:.3g}; of the "
+        f"publishable columns {large(found.publishable_size)}, and "
+        f"{counted(found.publishable_duplicates, 'row', 'repeat')} another"
     ]
-    if found.identifiers:
-        lines.append(
-            f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
-            f"has its own value. Then m = {large(found.publishable_size)} and "
-            f"{counted(found.publishable_duplicates, 'row', 'repeat')} another: "
-            f"--columns {escape(columns_option(found.publishable))}"
-        )
     if "boundary" in feasible:
         lines.append(found.boundary.in_words())
     if feasible["possible"]:
@@ -93,6 +155,25 @@ def facts(found: Inspection) -> list[str]:
     return lines
 
 
+MOST_NAMED = 8
+"""Columns that one line about what is disclosed names."""
+
+
+def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
+    """What is disclosed, a line for all columns of which the same is; JSON has each by itself."""
+    alike: dict[str, list[str]] = {}
+    for one in disclosed:
+        what, _, column = one.what.rpartition(" in ")
+        alike.setdefault(what or one.what, []).append(column if what else "")
+    lines = []
+    for what, columns in alike.items():
+        more = len(columns) - MOST_NAMED
+        named = ", ".join(filter(None, columns[:MOST_NAMED]))
+        rest = f" and {more:,} more columns (--json lists all)" if more > 0 else ""
+        lines.append(f"{what} in {named}{rest}" if named else what)
+    return lines
+
+
 def published_view(done: PublishResult) -> Any:
     """What the steward is shown of a release of any kind."""
     from rich.markup import escape
@@ -102,7 +183,7 @@ def published_view(done: PublishResult) -> Any:
         ["release", escape(str(done.release.path))],
         *([] if done.choice is None else choice_rows(done.choice)),
         *[[escape(name), escape(text)] for name, text in done.facts()],
-        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]
     if manifest.simulated:
@@ -176,7 +257,7 @@ def perturbation_view(done: Perturbation) -> Any:
         ["rows", f"{manifest.rows:,}"
                  + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
         ["promise", promise_line(manifest)],
-        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]  # fmt: skip
     if manifest.simulated:

@@ -426,6 +426,19 @@ def test_rows_in_files_are_marked(release: MarginalRelease, tmp_path: Path) -> N
     assert frame.synthetic.all()
 
 
+def test_rows_that_a_spreadsheet_would_compute_are_named(tmp_path: Path) -> None:
+    table = pa.table({"x": ["=1+1", "plain"] * 400, "y": ["a", "b"] * 400})
+    made = voile.publish(table, method="marginals", epsilon=5, schema="active", simulate_seed=1)
+    path, to = made.save(tmp_path / "f.voile").path, tmp_path / "f.csv"
+    said = run("rows", str(path), "-n", "40", "-o", str(to))
+    found = pd.read_csv(to, dtype=str).x.str.startswith("=").sum()
+    assert 0 < found < 40
+    assert f"{found} cells begin with =" in said.stderr
+    assert "--csv-safe" in said.stderr
+    safe = run("rows", str(path), "-n", "40", "-o", str(to), "--overwrite", "--csv-safe")
+    assert "cells begin" not in safe.stderr
+
+
 # ---------------------------------------------------------------------- wrong inputs
 
 

@@ -9,14 +9,15 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
 from voile.arrow import numpy_array
-from voile.engines.duckdb.sources import attach
+from voile.engines.duckdb.sources import TextNotes, attach
+from voile.engines.duckdb.sources.cells import sentinels
 from voile.engines.duckdb.sources.common import SOURCE
 from voile.engines.duckdb.sql import (
     SQL,
@@ -29,9 +30,11 @@ from voile.engines.duckdb.sql import (
     value_type,
 )
 from voile.engines.encode import OUTSIDE, clamped, codes
+from voile.engines.findings import ColumnFinding, refuse_undecided
 from voile.engines.table import CodedBatch, RowBatch, Table
 from voile.errors import SchemaError, TableError, UsageError, spelled
 from voile.files import TEMPORARY
+from voile.options.reading import ReadingKeywords, ReadingOptions
 from voile.progress import Progress
 from voile.query.quoting import literal, quote_identifier
 from voile.query.value_types import ValueKind
@@ -53,12 +56,15 @@ MEMORY = "1GB"
 class DuckTable(Table):
     """A table that DuckDB reads, from files, databases or memory."""
 
-    def __init__(self, source: object, *, null_text: Sequence[str] = ()) -> None:
+    def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
+        self.reading = ReadingOptions(**how)
         self._con = connected(settings={"memory_limit": MEMORY})
         spill = TEMPORARY.make()
         weakref.finalize(self, TEMPORARY.remove, spill)
         self._con.execute(f"SET temp_directory = {literal(str(spill))}")
-        self.name = attach(self._con, source, null_text=null_text)
+        made = TextNotes()
+        self.name = attach(self._con, source, self.reading, made)
+        self.notes, self._made = tuple(made.notes), made
         text = str(source) if isinstance(source, str) else ""
         self.dataset = text if text.startswith("dataset:") else ""
         described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
@@ -74,6 +80,17 @@ class DuckTable(Table):
         return self._one(f"SELECT count(*) FROM {SOURCE}")
 
     # ------------------------------------------------------------------ looking at it
+
+    def findings(self) -> Sequence[ColumnFinding]:
+        """What a steward should decide about its columns, or know of; only text files have such."""
+        if not self._made.is_text:
+            return ()
+        numbers = [n for n, kind in self.columns.items() if kind in ("BIGINT", "DOUBLE")]
+        return (*self._made.findings, *sentinels(self._con, numbers, self._made.with_points))
+
+    def check_meaning(self, names: Sequence[str]) -> None:
+        """Refuse a column that would be taken for categories and may hold something else."""
+        refuse_undecided(self._made.findings, names)  # sentinels stop nobody: not looked for
 
     def profiles(self, names: Sequence[str], *, drop_nulls: bool = False) -> list[ColumnProfile]:
         """What each column holds, in one scan plus one for each column.

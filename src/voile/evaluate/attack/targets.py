@@ -6,6 +6,7 @@ Columns are attributes of the release, and besides them `name` (or the column th
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import shlex
 from bisect import bisect_right
@@ -21,11 +22,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from voile.arrays import Floats, Ints
+from voile.client.domains import EPOCH
 from voile.engines import read_all
-from voile.engines.encode import ARROW, OUTSIDE, codes, values_at
+from voile.engines.encode import OUTSIDE, clamped, codes, column_type, values_at
 from voile.errors import UsageError, did_you_mean, spelled
-from voile.schema import Attribute, Bins, Schema, Values
-from voile.schema.attribute import domain_in_words, plain
+from voile.schema import Attribute, Bins, Schema, Values, WholeBins
+from voile.schema.attribute import bin_in_words, domain_in_words, ordinal, plain
 
 UNKNOWN = -1
 """The code of a value that the adversary does not know."""
@@ -63,10 +65,14 @@ class Targets:
                 f"{MOST_CANDIDATES:,}",
                 hint=f"give more of what is known: {self._widest(known)} has the most values",
             )
-        free = np.unravel_index(np.arange(count), sizes)
+        # Only by what is unknown: arrays have at most 64 axes.
+        places = np.unravel_index(np.arange(count), [s for s in sizes if s > 1] or [1])
+        free = iter(places)
         return tuple(
-            np.asarray(f, np.int64) if c == UNKNOWN else np.full(count, c, np.int64)
-            for f, c in zip(free, known, strict=True)
+            np.full(count, 0 if c == UNKNOWN else c, np.int64)
+            if size == 1
+            else np.asarray(next(free), np.int64)
+            for size, c in zip(sizes, known, strict=True)
         )
 
     def _widest(self, known: Sequence[int]) -> str:
@@ -94,6 +100,9 @@ def value_words(attribute: Attribute, value: Any) -> str:
         return NULL_TEXT
     if not isinstance(attribute.domain, Bins):
         return str(value)
+    if isinstance(attribute.domain, WholeBins):
+        number = ordinal(value) - EPOCH if isinstance(value, dt.date) else value
+        return bin_in_words(attribute.domain, int(attribute.domain.encode(np.array([number]))[0]))
     edges = attribute.domain.edges
     place = min(bisect_right(edges, value), len(edges) - 1)
     return f"{edges[place - 1]:.6g} to {edges[place]:.6g}"
@@ -212,9 +221,11 @@ def places(texts: Any, attribute: Attribute) -> Ints:
         listed = pa.array([spelt(value) for value in attribute.domain], pa.string())
         written = pc.utf8_lower(texts) if attribute.kind == "boolean" else texts
         found = pc.index_in(written, value_set=listed)
-        return np.asarray(found.fill_null(OUTSIDE), dtype=np.int64)
+        unlisted = OUTSIDE if attribute.other_code is None else attribute.other_code
+        return np.asarray(found.fill_null(unlisted), dtype=np.int64)
     values = numbers(texts) if attribute.kind == "numeric" else parsed(texts, attribute)
     unread = values.is_null().to_numpy(zero_copy_only=False)
+    values = clamped(values, attribute) if attribute.clamp else values
     return np.where(unread, OUTSIDE, codes(values, attribute))
 
 
@@ -239,7 +250,7 @@ def parsed(texts: Any, attribute: Attribute) -> Any:
     pattern = r"^[+-]?\d{1,18}$" if attribute.kind == "integer" else r"^\d{4}-\d\d-\d\d$"
     fits = pc.match_substring_regex(texts, pattern)
     try:
-        return pc.if_else(fits, texts, None).cast(ARROW[attribute.kind])
+        return pc.if_else(fits, texts, None).cast(column_type(attribute))
     except pa.ArrowInvalid as error:
         raise UsageError(
             f"targets, column {attribute.name!r}: {str(error).splitlines()[0]}",

@@ -253,7 +253,7 @@ def domain(subject: Subject) -> list[str]:
     options = subject.options
     words = ["--schema", str(options.schema_)] if isinstance(options.schema_, str | Path) else []
     words += [] if options.nulls == "error" else ["--nulls", options.nulls]
-    return [*words, *(word for text in subject.null_text for word in ("--null-text", text))]
+    return [*words, *subject.reading.words()]
 
 
 def unquoted(option: str) -> str:

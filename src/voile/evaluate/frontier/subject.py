@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Unpack
 
@@ -23,6 +23,7 @@ from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import ClassInput, orders_for, prepare
 from voile.kinds.evaluation import Truth
+from voile.options.reading import ReadingOptions
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
 from voile.progress import Progress, Silent
@@ -50,8 +51,8 @@ class Subject:
     """Positions are codes of the schema."""
     populations: Populations
     min_support: float
-    null_text: tuple[str, ...] = ()
-    """Texts of the table that mean NULL."""
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    """How the table's text is read."""
 
     @property
     def overall(self) -> Any:
@@ -167,5 +168,5 @@ def subject_of(
         )
     return Subject(
         source or read.name, read, options, prepared, levels, units, found, min_support,
-        tuple(asked.null_text),
+        read.reading,
     )  # fmt: skip

@@ -178,7 +178,9 @@ def losses(table: object, release: Release | str | Path, **options: Unpack[LossK
         check_queries(len(known), dimension, asked.selectivity, asked.queries)
     source = connect(table, null_text=tuple(asked.null_text))
     truth = read_truth(source, opened, known, value)
-    levels = levels_of(truth, asked.hierarchies or {}, table if isinstance(table, str) else "")
+    levels = levels_of(
+        truth, asked.hierarchies or {}, table if isinstance(table, str) else source.dataset
+    )
     least = math.ceil(asked.min_support * truth.rows - 1e-9)
     large = populations(truth.cells, levels, least, truth.counts)
     found = opened.loss_evidence(truth)

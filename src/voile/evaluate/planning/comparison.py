@@ -8,7 +8,7 @@ private table, for the steward alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,13 +70,12 @@ class MethodComparison(Record):
 def compare_methods(
     table: Any,
     *,
-    null_text: Sequence[str] = (),
     progress: Progress | None = None,
     **options: Any,
 ) -> MethodComparison:
     """Compare all methods for a table. Nothing is published."""
     asked = AutomaticOptions(**{**options, "simulate_seed": SEED})
-    source = connect(table, null_text=tuple(null_text)) if null_text else connect(table)
+    source = connect(table)
     work = progress or Silent()
     prepared = choose_method(source, asked, work)
     choice = prepared.choice

@@ -308,7 +308,9 @@ class PlannedQuestions:
         self, queries: Sequence[str], members: Keys, schema: Schema, rows: int | None
     ) -> None:
         """`rows` is the number of records, where the release would tell it."""
-        self.queries: tuple[Query, ...] = tuple(parse(sql, schema, {}) for sql in queries)
+        self.queries: tuple[Query, ...] = tuple(
+            parse(sql, schema, {}).checked_single("a plan") for sql in queries
+        )
         # The engine reads files; this one is gone with the object.
         folder = TEMPORARY.make()
         weakref.finalize(self, TEMPORARY.remove, folder)

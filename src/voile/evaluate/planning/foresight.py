@@ -35,6 +35,7 @@ from voile.kinds.views.options import ViewOptions, ViewTableKeywords
 from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
 from voile.kinds.views.publishing import prepare
 from voile.noise import Key
+from voile.options.reading import ReadingOptions
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
 from voile.progress import Silent
@@ -133,7 +134,7 @@ class Foresight:
     limits: tuple[Limit, ...]
     notes: tuple[str, ...]
     source: str
-    null_text: tuple[str, ...]
+    reading: ReadingOptions
 
     @property
     def promise(self) -> DGamma:
@@ -162,7 +163,7 @@ class Foresight:
 
     def command(self, options: ViewOptions) -> str:
         """The line that would publish it."""
-        return publish_command(self.source, options, self.null_text)
+        return publish_command(self.source, options, self.reading)
 
     def epsilon(self, unit: Any) -> float | None:
         """ε of the view for this unit; None where there is none."""
@@ -275,7 +276,7 @@ def plan_table(
             *weak_prior(prepared.promise, prepared.schema.size),
         ),
         source=source or private.name,
-        null_text=tuple(null_text),
+        reading=private.reading,
     )
 
 
@@ -336,7 +337,7 @@ def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple
 # ---------------------------------------------------------------------- the line to type
 
 
-def publish_command(source: str, options: ViewOptions, null_text: Sequence[str]) -> str:
+def publish_command(source: str, options: ViewOptions, reading: ReadingOptions) -> str:
     """Options as a line for a shell; what is as by default is left out."""
     usual = ViewOptions()
     if options.prior is None and options.prior_factor is None:
@@ -355,5 +356,5 @@ def publish_command(source: str, options: ViewOptions, null_text: Sequence[str])
         parts.append("--rows set" + " --distinct" * options.distinct)
     if options.nulls != usual.nulls:
         parts.append(f"--nulls {options.nulls}")
-    parts += [f"--null-text {shlex.quote(text)}" for text in null_text]
+    parts += map(shlex.quote, reading.words())
     return " ".join(parts)

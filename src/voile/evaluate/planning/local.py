@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from voile.engines import connect
-from voile.engines.table import Nulls
+from voile.engines.table import Nulls, Table
 from voile.errors import TableError, UsageError, spelled
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
@@ -38,6 +38,7 @@ from voile.evaluate.planning.local_measure import RowSample, TableMeasures, meas
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
 from voile.kinds.options import DomainOptions
 from voile.options.planning import LocalPlanKeywords, LocalPlanOptions
+from voile.options.reading import ReadingOptions
 from voile.privacy.local import (
     amplification,
     belief_after,
@@ -310,12 +311,14 @@ def plan_local(
     rows: int | None = None,
     nulls: Nulls = "error",
     null_text: Sequence[str] = (),
+    source: str | None = None,
     **options: Unpack[LocalPlanKeywords],
 ) -> LocalPlan:
     """The retentions that keep what is asked for, what they promise, and what errors they leave.
 
     Domains come from the `schema`, or from the table. With a table, what an attacker could learn
-    is measured on it. `options` are those of `LocalPlanOptions`.
+    is measured on it; `source` is what the plan's command calls it. `options` are those of
+    `LocalPlanOptions`.
     """
     given: dict[str, Any] = dict(options)  # the model reads a guarantee as its two numbers
     asked = LocalPlanOptions(**given)
@@ -325,7 +328,13 @@ def plan_local(
     found = (
         of_codebook(asked, domain, rows)
         if table is None
-        else of_table(asked, table, domain, tuple(null_text), rows)
+        else of_table(
+            asked,
+            connect(table, null_text=null_text),
+            domain,
+            rows,
+            source or (table if isinstance(table, str) else None),
+        )
     )
     limits = alone(asked, found.schema.sizes)
     return replace(found, alone=limits, notes=(*found.notes, *remarks(found)))
@@ -356,13 +365,12 @@ def of_codebook(asked: LocalPlanOptions, domain: DomainOptions, rows: int | None
 
 def of_table(
     asked: LocalPlanOptions,
-    table: Any,
+    private: Table,
     domain: DomainOptions,
-    null_text: tuple[str, ...],
     rows: int | None,
+    source: str | None,
 ) -> LocalPlan:
     """A plan with what is measured on the table."""
-    private = connect(table, null_text=null_text)
     schema, notes = choose_schema(private, domain.columns, domain.schema_, domain.nulls)
     check_nulls(private, schema, domain.nulls)
     keys = private.keys(schema, drop_nulls=domain.nulls == "drop")
@@ -381,8 +389,8 @@ def of_table(
         notes=(FOR_THE_STEWARD, *notes),
         measured=measure(RowSample.of(keys, schema), retentions, breach_of(asked)),
     )
-    source = table if isinstance(table, str) else private.name
-    return replace(found, command=perturb_command(source, found, domain, null_text))
+    named = source or private.name
+    return replace(found, command=perturb_command(named, found, domain, private.reading))
 
 
 def check_rows(rows: int | None) -> None:
@@ -421,7 +429,7 @@ def remarks(found: LocalPlan) -> list[str]:
 
 
 def perturb_command(
-    source: str, found: LocalPlan, domain: DomainOptions, null_text: Sequence[str]
+    source: str, found: LocalPlan, domain: DomainOptions, reading: ReadingOptions
 ) -> str:
     """The line for a shell that perturbs the table so."""
     parts = ["voile perturb", shlex.quote(source), "-o RELEASE", *settings(found)]
@@ -430,7 +438,7 @@ def perturb_command(
         parts.append(f"--schema {shlex.quote(str(domain.schema_))}")
     if domain.nulls != "error":
         parts.append(f"--nulls {domain.nulls}")
-    parts += [f"--null-text {shlex.quote(text)}" for text in null_text]
+    parts += map(shlex.quote, reading.words())
     return " ".join(parts)
 
 

@@ -30,6 +30,7 @@ from voile.kinds.marginals.publishing import measure_table
 from voile.kinds.marginals.release import MarginalRelease
 from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import Unit
+from voile.options.reading import ReadingOptions
 from voile.records import Record
 
 SEED = 0
@@ -113,10 +114,10 @@ def plan_marginals(
     release = done.release
     questions = tuple(error for sql in on for error in question_errors(release, sql))
     manifest, g = release.manifest, release.manifest.guarantee
-    command = command_of(source, null_text, options)
+    command = command_of(source, read.reading, options)
     needed = None
     if max_error is not None:
-        needed = strongest(release, questions, max_error, source, null_text, options)
+        needed = strongest(release, questions, max_error, source, read.reading, options)
     notes = [*done.notes, FOR_THE_STEWARD]
     if max_error is not None:
         notes.append(CHOSEN_BY_ERROR)
@@ -207,7 +208,7 @@ def strongest(
     questions: Sequence[QuestionError],
     max_error: float,
     source: str,
-    null_text: Sequence[str],
+    reading: ReadingOptions,
     options: Mapping[str, Any],
 ) -> NeededPromise:
     """The noise that makes the standard errors of the tables so small."""
@@ -229,7 +230,7 @@ def strongest(
     told = rounded_up(epsilon)
     changed: dict[str, Any] = {**options, "epsilon": told}
     changed.pop("rho", None)
-    return NeededPromise(max_error, told, plan.rho, command_of(source, null_text, changed))
+    return NeededPromise(max_error, told, plan.rho, command_of(source, reading, changed))
 
 
 def enough(plan: MeasurementPlan, share: float) -> MeasurementPlan:
@@ -260,7 +261,7 @@ def rounded_up(epsilon: float) -> float:
     return float(f"{math.ceil(epsilon / step - 1e-9) * step:.3g}")
 
 
-def command_of(source: str, null_text: Sequence[str], options: Mapping[str, Any]) -> str:
+def command_of(source: str, reading: ReadingOptions, options: Mapping[str, Any]) -> str:
     """The line that publishes it."""
     words = ["voile", "publish", source, "--method", "marginals"]
     for name, value in options.items():
@@ -275,6 +276,4 @@ def command_of(source: str, null_text: Sequence[str], options: Mapping[str, Any]
             words += [flag, columns_option(value)]
         else:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
-    for text in null_text:
-        words += ["--null-text", text]
-    return shlex.join(words)
+    return shlex.join([*words, *reading.words()])

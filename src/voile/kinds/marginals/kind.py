@@ -29,8 +29,9 @@ class Marginals(FolderKind):
 
     def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:
         """Ways to publish under (ε, δ), with their errors."""
-        found: Sequence[MethodCandidate] = self.load("candidates:marginal_candidates")(public, promise)
-        return found
+        found = self.load("candidates:marginal_candidates")
+        made: Sequence[MethodCandidate] = found(public, promise)
+        return made
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
         """Noisy marginals at several ε, where they are named."""

@@ -13,15 +13,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from voile.errors import UsageError
 from voile.files import whole_file
+from voile.formulas import is_formula
 from voile.kinds.manifest import free_name
 from voile.kinds.marginals.mixture import rows_of
 from voile.kinds.parquet import tuples
-from voile.kinds.table_files import check_file, without_formulas
+from voile.kinds.table_files import check_file, formula_cells, text_columns, without_formulas
 
 if TYPE_CHECKING:
     from voile.kinds.marginals.release import MarginalRelease
@@ -110,6 +112,15 @@ def write_parquet(file: IO[bytes], parts: Iterable[Any], said: dict[bytes, bytes
         writer.write_table(part)
     assert writer is not None  # noqa: S101  (there is at least one batch)
     writer.close()
+
+
+def formulas_in(path: Path) -> int:
+    """How many cells of a CSV file a spreadsheet might compute."""
+    with pacsv.open_csv(path) as parts:
+        tables = [pa.Table.from_batches([part]) for part in parts]
+    columns = [column for table in tables for column in text_columns(table).values()]
+    found = sum(pc.sum(formula_cells(column)).as_py() or 0 for column in columns)
+    return int(found) + sum(map(is_formula, tables[0].column_names if tables else ()))
 
 
 def write_csv(file: IO[bytes], parts: Iterable[Any], *, csv_safe: bool) -> None:

@@ -17,7 +17,7 @@ from voile.kinds.domain import read_schema
 from voile.kinds.perturbed.noise import check_epsilon, noise_for
 from voile.kinds.perturbed.options import PerturbOptions, SpecKeywords
 from voile.kinds.perturbed.retention import ColumnNoise, Local, Retention, WholeRows
-from voile.schema import Attribute, Bins, Domain, Interval, Range, Schema, Values
+from voile.schema import Attribute, Bins, Domain, Interval, Range, Schema, Values, WholeBins
 from voile.schema.attribute import interval, plain
 
 
@@ -64,6 +64,12 @@ def domain_of(attribute: Attribute) -> dict[str, Any]:
     match attribute.domain:
         case Values(values):
             return {"values": [plain(v) for v in values]}
+        case WholeBins():
+            raise UsageError(
+                f"column {attribute.name!r} has bins of kind {attribute.kind}, which clients do "
+                "not have",
+                hint="write kind: numeric for bins of numbers in the codebook, or a range",
+            )
         case Bins(edges):
             return {"edges": list(edges)}
         case Range(dt.date() as first) as days:

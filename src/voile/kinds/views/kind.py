@@ -55,8 +55,9 @@ class Views(FolderKind):
 
     def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:
         """Ways to publish under (ε, δ), with their errors."""
-        found: Sequence[MethodCandidate] = self.load("candidates:view_candidates")(public, promise)
-        return found
+        found = self.load("candidates:view_candidates")
+        made: Sequence[MethodCandidate] = found(public, promise)
+        return made
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
         """The ways to publish views that the frontier may try."""

@@ -170,6 +170,11 @@ class DomainSums:
         self._bytes = 0
         self._groups: dict[Expression, tuple[TermGroup, list[Any]]] = {}
 
+    @property
+    def schema(self) -> Schema:
+        """Whose domain it is."""
+        return self._schema
+
     def sums(
         self,
         terms: Sequence[Term],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from voile.engines.duckdb.sources.common import (
@@ -17,19 +16,31 @@ from voile.engines.duckdb.sources.common import (
 )
 from voile.engines.duckdb.sources.databases import attach_postgres
 from voile.engines.duckdb.sources.files import attach_path
+from voile.engines.duckdb.sources.text import TextNotes, refuse_options
 from voile.errors import UsageError
+from voile.options.reading import ReadingOptions
 
-__all__ = ["SOURCE", "attach"]
+__all__ = ["SOURCE", "TextNotes", "attach"]
 
 
-def attach(con: Connection, spec: object, *, null_text: Sequence[str] = ()) -> str:
+def attach(
+    con: Connection,
+    spec: object,
+    options: ReadingOptions | None = None,
+    made: TextNotes | None = None,
+) -> str:
     """Make `spec` available in `con` as the view (or temporary table) `source`.
 
-    Returns a short name for the table. `null_text` are texts that stand for NULL in text files,
-    besides the empty one. Only `con` itself sees `source`: its cursors are connections of their
+    Returns a short name for the table. `options` say how text files are written; `made` takes up
+    what reading them did. Only `con` itself sees `source`: its cursors are connections of their
     own.
     """
     clear(con)
+    options = options or ReadingOptions()
+    if not isinstance(spec, str | Path):
+        refuse_options(options, f"a {type(spec).__name__}")
+    elif str(spec).partition(":")[0] in ("dataset", "postgresql", "postgres"):
+        refuse_options(options, f"{str(spec).partition(':')[0]}:…")
     if not isinstance(spec, str | Path):
         attach_object(con, spec)
         return "table"
@@ -45,5 +56,5 @@ def attach(con: Connection, spec: object, *, null_text: Sequence[str] = ()) -> s
         raise UsageError(f"{scheme}:// is not read", hint=f"what is read: {READS}")
     else:
         with reading(text):
-            name = attach_path(con, text, null_text)
+            name = attach_path(con, text, options, made or TextNotes())
     return short_name(con, name)

@@ -25,6 +25,7 @@ TEXT = (".csv", ".tsv", ".txt")
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
+SPREADSHEETS = (".xlsx", ".xls", ".ods")
 DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 READS = (
     f"{' '.join(TEXT)} (also {' '.join(PACKED)} .zip), {' '.join(PARQUET)} or a folder of them, "
@@ -53,14 +54,14 @@ def reading(what: str, *, secrets: Iterable[str] = ()) -> Iterator[None]:
     except VoileError:
         raise
     except Exception as error:  # five libraries read here, each with its own family of errors
-        reason, hidden = _reason(error), sorted(filter(None, secrets), key=len, reverse=True)
+        reason, hidden = reason_of(error), sorted(filter(None, secrets), key=len, reverse=True)
         for secret in hidden:
             reason = reason.replace(secret, "***")
         cause = None if hidden else error
         raise TableError(f"{what} cannot be read: {reason}") from cause
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """The first line of the message; for a bad line of a text file where and why, not what."""
     if isinstance(error, UnicodeEncodeError):
         return "its path is not UTF-8"

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
-import csv
 import difflib
 import glob
-import io
-import lzma
 import re
-import shutil
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -26,22 +18,24 @@ from voile.engines.duckdb.sources.common import (
     PARQUET,
     READS,
     SOURCE,
+    SPREADSHEETS,
     TEXT,
     Connection,
     check_names,
     copy_stream,
-    listed,
     make_view,
     paths,
     reading,
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
+from voile.engines.duckdb.sources.text import (
+    TextNotes,
+    attach_text,
+    refuse_options,
+    spreadsheet_hint,
+)
 from voile.errors import TableError, UsageError
-from voile.files import temporary_folder
-from voile.query.quoting import quote_identifier, quote_literal
-
-_HEADER_HINT = "the first line of a text file must hold the column names"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+from voile.options.reading import ReadingOptions
 
 
 def files_of(text: str) -> list[Path]:
@@ -58,7 +52,7 @@ def _path_and_table(text: str) -> tuple[str, str]:
     return (text, "") if not path or Path(text).exists() else (path, table)
 
 
-def attach_path(con: Connection, text: str, null_text: Sequence[str]) -> str:
+def attach_path(con: Connection, text: str, options: ReadingOptions, made: TextNotes) -> str:
     """Name what a path, a folder or a pattern holds `source`; the table's name."""
     path, table = _path_and_table(text)
     root, files = _find(path)
@@ -69,12 +63,14 @@ def attach_path(con: Connection, text: str, null_text: Sequence[str]) -> str:
             f"{path} names {len(files)} files that do not make one table",
             hint="several files are read together if all are text files or all are Parquet",
         )
+    if kind != "text":
+        refuse_options(options, path)
     if kind in {"duckdb", "sqlite"}:
         return (attach_duckdb if kind == "duckdb" else attach_sqlite)(con, files[0], table)
     if table:
         raise UsageError(f"{path} is not a database, so '::{table}' names nothing in it")
     if kind == "text":
-        _attach_text(con, files, null_text)
+        attach_text(con, files, options, made)
     elif kind == "parquet":
         _attach_parquet(con, root, files)
     else:
@@ -94,7 +90,7 @@ def _find(text: str) -> tuple[Path, list[Path]]:
         if not files:
             raise UsageError(
                 f"folder {text} holds no Parquet files",
-                hint=f"other files are named themselves, e.g. '{text.rstrip('/')}/*.csv'",
+                hint=_folder_hint(text, path),
             )
         return path, files
     if not glob.has_magic(text):
@@ -105,6 +101,13 @@ def _find(text: str) -> tuple[Path, list[Path]]:
     if not files:
         raise UsageError(f"no file matches {text}")
     return root, files
+
+
+def _folder_hint(text: str, path: Path) -> str:
+    """What in a folder without Parquet files could be named instead."""
+    endings = {p.suffix.lower() for p in path.iterdir() if p.is_file()}
+    found = next((ending for ending in TEXT if ending in endings), ".csv")
+    return f"other files are named themselves, e.g. '{text.rstrip('/')}/*{found}'"
 
 
 def _missing(text: str, path: Path) -> UsageError:
@@ -128,119 +131,13 @@ def _kind(file: Path) -> str:
         raise TableError(f"{file} is neither a DuckDB nor a SQLite database")
     if last == ".zip" or (Path(file.stem).suffix.lower() if last in PACKED else last) in TEXT:
         return "text"
+    if last in TEXT and magic.startswith(b"PAR1"):
+        return "parquet"
+    if last in SPREADSHEETS:
+        raise UsageError(f"{file} is a spreadsheet", hint=spreadsheet_hint(file))
     if last in PARQUET + ARROW:
         return "parquet" if last in PARQUET else "arrow"
     raise UsageError(f"{file} is not of a kind that is read", hint=f"what is read: {READS}")
-
-
-def _attach_text(con: Connection, files: Sequence[Path], null_text: Sequence[str]) -> None:
-    with temporary_folder() as folder:
-        plain = [_unpacked(file, folder / str(i)) for i, file in enumerate(files)]
-        delimiter, names = _header(plain[0], files[0])
-        for file, shown in zip(plain[1:], files[1:], strict=True):
-            if _header(file, shown) != (delimiter, names):
-                raise TableError(f"{shown} does not have the column names of {files[0].name}")
-        # Skipped lines and comments are switched off: the sniffer would drop rows silently.
-        options = (
-            f"delim = {quote_literal(delimiter)}, quote = '\"', header = true, skip = 0, "
-            f"comment = '', strict_mode = true, nullstr = {listed(['', *null_text])}, "
-            "hive_partitioning = false"
-        )
-        _copy_text(con, dict(zip(plain, files, strict=True)), names, options)
-
-
-def _copy_text(
-    con: Connection, files: Mapping[Path, Path], names: Sequence[str], options: str
-) -> None:
-    """Copy the files, given with what the user calls them, into a temporary table.
-
-    A view would not do: DuckDB 2.0 pushes casts down into the file, so that TRY_CAST raises and
-    a number cast to text is spelled as in the file; and every scan would sniff the types again.
-    """
-    whole = f"sample_size = -1, files_to_sniff = -1, names = {listed(names)}"
-    rows = f"read_csv({paths(files)}, {options}, {whole})"
-    try:
-        con.execute(f"CREATE TEMP TABLE {SOURCE} AS FROM {rows}")
-        if spelled := _spelled_otherwise(con, rows):
-            columns = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in spelled)
-            kept = f"read_csv({paths(files)}, {options}, {whole}, types = {{{columns}}})"
-            con.execute(f"CREATE OR REPLACE TEMP TABLE {SOURCE} AS FROM {kept}")
-    except duckdb.Error:
-        # A sniffer that fails says no more than that; reading it all as text says where and why.
-        columns = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in names)
-        plain = f"{options}, escape = '\"', auto_detect = false, columns = {{{columns}}}"
-        for file, shown in files.items():
-            with reading(str(shown)):
-                con.execute(f"SELECT count(*) FROM read_csv({paths([file])}, {plain})").fetchall()
-        raise
-
-
-def _spelled_otherwise(con: Connection, rows: str) -> list[str]:
-    """Columns taken for truth values whose texts are not 'true' and 'false'.
-
-    A column of F alone, or of yes and no, is text until a codebook says that it is not.
-    """
-    described = con.execute(f"DESCRIBE {SOURCE}").fetchall()
-    truths = [str(name) for name, kind, *_ in described if kind == "BOOLEAN"]
-    if not truths:
-        return []
-    texts = f"{rows[:-1]}, all_varchar = true)"
-    spelled = ", ".join(
-        f"bool_and(lower({quote_identifier(name)}) IN ('true', 'false'))" for name in truths
-    )
-    plain = con.execute(f"SELECT {spelled} FROM {texts}").fetchone() or ()
-    return [name for name, is_plain in zip(truths, plain, strict=True) if is_plain is False]
-
-
-def _unpacked(file: Path, folder: Path) -> Path:
-    """A file that DuckDB can read: itself, or a copy in `folder`."""
-    suffix = file.suffix.lower()
-    if suffix not in {".bz2", ".xz", ".zip"}:
-        return file
-    folder.mkdir()
-    if suffix == ".zip":
-        with zipfile.ZipFile(file) as archive, _only_member(archive, file) as packed:
-            return _save(packed, folder / f"table{Path(packed.name).suffix}")
-    with (bz2.open if suffix == ".bz2" else lzma.open)(file) as packed:
-        return _save(packed, folder / file.stem)
-
-
-def _only_member(archive: zipfile.ZipFile, file: Path) -> IO[bytes]:
-    names = [name for name in archive.namelist() if not re.search(r"/$|^__MACOSX/", name)]
-    if len(names) != 1 or Path(names[0]).suffix.lower() not in TEXT:
-        raise UsageError(
-            f"{file} holds {', '.join(names) or 'no file'}",
-            hint=f"a .zip is read if it holds one file and that is {' or '.join(TEXT)}",
-        )
-    return archive.open(names[0])
-
-
-def _save(packed: Any, target: Path) -> Path:
-    with target.open("wb") as copy:
-        shutil.copyfileobj(packed, copy)
-    return target
-
-
-def _header(file: Path, shown: Path) -> tuple[str, list[str]]:
-    """The delimiter, that which parts the first line into the most names, and those names."""
-    packing = {".gz": "gzip", ".zst": "zstd"}.get(file.suffix.lower())
-    with pa.input_stream(str(file), compression=packing) as stream:
-        text = stream.read(2**20).decode("utf-8-sig", errors="replace")
-    if not text.strip():
-        raise TableError(
-            f"{shown} is empty", hint="the first line names the columns, each other line is a row"
-        )
-    tabs = ".tsv" in (file.suffix.lower(), Path(file.stem).suffix.lower())
-    delimiter, names = "", list[str]()
-    for candidate in "\t" if tabs else ",;\t|":
-        found = next(csv.reader(io.StringIO(text, newline=""), delimiter=candidate), [])
-        if len(found) > len(names):
-            delimiter, names = candidate, [name.strip() for name in found]
-    check_names(names, str(shown), hint=_HEADER_HINT)
-    number = next(filter(_NUMBER.fullmatch, names), None)
-    if number is not None:
-        raise TableError(f"a column of {shown} is named {number}, a number", hint=_HEADER_HINT)
-    return delimiter, names
 
 
 def _attach_parquet(con: Connection, root: Path, files: Sequence[Path]) -> None:

@@ -1,0 +1,242 @@
+"""The account of a learnt schema: exact, added up over columns, and checked on opening."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import voile
+from voile.errors import UsageError, VoileError
+from voile.kinds.manifest import MANIFEST
+from voile.learning import LearningBudget, learn_schema
+from voile.learning.budget import exceeds, failure, threshold_for
+from voile.noise import Key
+from voile.noise.geometric import two_sided_geometric
+from voile.noise.normal import rounded_normal
+from voile.privacy.gaussian import epsilon_of
+from voile.privacy.spent import NOTHING, Spent
+
+
+def people(rows: int = 3000, seed: int = 1) -> pa.Table:
+    """A table with a column of each kind that is learnt."""
+    draw = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "town": draw.choice(["Ulm", "Bonn", "Kiel"], rows, p=[0.5, 0.3, 0.2]),
+            "age": draw.integers(18, 66, rows),
+            "pay": np.round(draw.lognormal(7.5, 0.6, rows), 2),
+        }
+    )
+
+
+# ---------------------------------------------------------------------- sums
+
+
+def test_parts_compose() -> None:
+    """Gaussian parts by their squares, pure ones and failures by adding."""
+    both = Spent(0.3, 0.1, 1e-10).and_(Spent(0.4, 0.2, 2e-10))
+    assert both.mu == pytest.approx(0.5, rel=1e-9)
+    assert both.epsilon == pytest.approx(0.3, rel=1e-9)
+    assert both.delta == pytest.approx(3e-10, rel=1e-9)
+    assert Spent(0.3).and_(NOTHING) == Spent(0.3)
+    assert both.epsilon_at(1e-9) == pytest.approx(0.3 + epsilon_of(0.5, 7e-10), rel=1e-9)
+    assert both.epsilon_at(1e-10) == math.inf
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "geometric"])
+@pytest.mark.parametrize("rows_per_person", [1, 2, 5])
+def test_the_threshold_fails_as_seldom_as_it_says(noise: Any, rows_per_person: int) -> None:
+    """Brute force over all ways in which c rows may share values that nobody else has."""
+
+    def partitions(rows: int, largest: int) -> list[list[int]]:
+        if rows == 0:
+            return [[]]
+        return [
+            [part, *rest]
+            for part in range(min(rows, largest), 0, -1)
+            for rest in partitions(rows - part, part)
+        ]
+
+    for scale in (0.7, 3.0, 40.0):
+        threshold = threshold_for(noise, scale, 1e-6, rows_per_person)
+        worst = max(
+            sum(exceeds(noise, scale, threshold - part) for part in parts)
+            for parts in partitions(rows_per_person, rows_per_person)
+        )
+        assert failure(noise, scale, threshold, rows_per_person) == pytest.approx(worst)
+        assert worst <= 1e-6
+        assert failure(noise, scale, threshold - 1, rows_per_person) > 1e-6
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "geometric"])
+def test_the_tail_is_that_of_the_noise_that_is_drawn(noise: Any) -> None:
+    """200,000 draws: five standard errors, a false alarm of 1 in 300,000 for each value."""
+    draw = rounded_normal if noise == "gaussian" else two_sided_geometric
+    drawn = draw(2.5, 200_000, Key.from_seed(5).stream("tail"))
+    for value in (1, 2, 4, 7):
+        share = exceeds(noise, 2.5, value)
+        spread = math.sqrt(share * (1 - share) / len(drawn))
+        assert abs((drawn >= value).mean() - share) < 5 * spread
+
+
+@pytest.mark.parametrize("unit", ["add-remove", "exchange"])
+@pytest.mark.parametrize("noise", ["gaussian", "geometric"])
+@pytest.mark.parametrize("rows_per_person", [1, 3])
+def test_all_looks_together_cost_the_budget(noise: Any, unit: Any, rows_per_person: int) -> None:
+    """Recomputed from the scales alone, for every unit and number of rows."""
+    budget = LearningBudget(noise, 0.5, 1e-8, unit, rows_per_person)
+    table = voile.read(people(500))
+    account = learn_schema(table, list(table.columns), budget, Key.from_seed(3)).account
+    by = rows_per_person * {"add-remove": 1, "exchange": math.sqrt(2)}[unit]
+    if noise == "geometric":
+        by = rows_per_person * {"add-remove": 1, "exchange": 2}[unit]
+    rates = [by / scale for column in account.columns for scale in column.scales]
+    rates += [rows_per_person / account.rows_scale] if account.rows_scale else []
+    cost = sum(r * r for r in rates) / 2 if noise == "gaussian" else sum(rates)
+    whole = 0.5 if unit == "add-remove" else 0.5 * 0.95
+    assert cost == pytest.approx(whole, rel=1e-9)
+    assert account.spent().delta <= 1e-8
+
+
+# ---------------------------------------------------------------------- neighbours
+
+
+def test_a_value_of_one_person_is_listed_as_seldom_as_delta_says() -> None:
+    """An audit with δ = 0.05: 600 keys; a rate above 0.05 by 5 standard errors has power > 0.99."""
+    rows = people(200)
+    town = rows["town"].to_pylist()
+    town[0] = "Atlantis"
+    table = voile.read(pa.table({"town": town}))
+    budget = LearningBudget("gaussian", 0.005, 0.05)
+    found = [
+        "Atlantis" in tuple(learn_schema(table, ["town"], budget, Key.from_seed(s)).schema["town"])
+        for s in range(600)
+    ]
+    share = float(np.mean(found))
+    assert 0.02 < share < 0.05 + 5 * math.sqrt(0.05 * 0.95 / 600)
+
+
+def test_one_row_moves_no_one_elses_coins() -> None:
+    """The noise of a value is its own: another value beside it changes nothing."""
+    with_, without = people(2000), people(2000)
+    more = pa.concat_tables([with_, with_.slice(0, 1).set_column(0, "town", pa.array(["Oslo"]))])
+    budget = LearningBudget("gaussian", 0.05, 1e-9)
+    one, other = (
+        learn_schema(voile.read(t), ["town"], budget, Key.from_seed(4)).schema["town"]
+        for t in (more, without)
+    )
+    assert one == other
+
+
+# ---------------------------------------------------------------------- releases
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Marginals of a table whose domain was learnt."""
+    folder = tmp_path_factory.mktemp("learnt") / "release"
+    voile.publish(people(), method="marginals", epsilon=2, order=1, name="people", to=folder)
+    return folder
+
+
+def test_schema_and_tables_keep_the_promise(release: Path) -> None:
+    """What is learnt plus what is measured equals (ε, δ)."""
+    manifest: Any = voile.open(release).manifest
+    account, plan = manifest.schema_account, manifest.plan
+    spent = account.spent()
+    assert spent.mu > 0 and spent.delta > 0
+    whole = Spent(mu=math.sqrt(2 * plan.measured_rho)).and_(spent)
+    assert whole.epsilon_at(1e-9) == pytest.approx(manifest.guarantee.epsilon, rel=1e-6)
+    assert manifest.guarantee.epsilon == pytest.approx(2, rel=1e-6)
+    assert manifest.guarantee.epsilon <= 2 * (1 + 1e-9)
+    assert manifest.disclosed == []
+
+
+def cheaper(account: dict[str, Any]) -> None:
+    account["columns"][0]["scales"][0] *= 2
+
+
+def lower(account: dict[str, Any]) -> None:
+    account["columns"][0]["threshold"] -= 5
+
+
+def unpaid(account: dict[str, Any]) -> None:
+    del account["columns"][0]
+
+
+def exact(account: dict[str, Any]) -> None:
+    account["rows_scale"] = None
+
+
+def unlisted(account: dict[str, Any]) -> None:
+    account["columns"][0]["threshold"] = None
+
+
+def other_unit(account: dict[str, Any]) -> None:
+    account["unit"] = "exchange"
+
+
+def many_rows(account: dict[str, Any]) -> None:
+    account["rows_per_person"] = 2
+
+
+@pytest.mark.parametrize(
+    "change", [cheaper, lower, unpaid, exact, unlisted, other_unit, many_rows, None]
+)
+def test_an_account_that_does_not_pay_is_refused(
+    release: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None] | None
+) -> None:
+    """Whatever is changed, even with a new digest."""
+    copy = tmp_path / "release"
+    shutil.copytree(release, copy)
+    path = copy / MANIFEST
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if change is None:
+        del data["parameters"]["schema_account"]
+    else:
+        change(data["parameters"]["schema_account"])
+    manifest = type(voile.open(release).manifest).model_validate(data).sealed()
+    path.write_text(manifest.text(), encoding="utf-8")
+    with pytest.raises(VoileError):
+        voile.open(copy).check_terms()
+
+
+def test_pure_needs_a_codebook() -> None:
+    """The reason is said, and what the hint names works."""
+    with pytest.raises(UsageError, match="threshold") as raised:
+        voile.publish(people(), method="marginals", pure=True, order=1)
+    assert "active" in (raised.value.hint or "")
+    done = voile.publish(people(300), method="marginals", pure=True, order=1, schema="active")
+    assert done.manifest.schema_account is None
+
+
+def test_an_unlisted_value_is_within_other(release: Path) -> None:
+    """SQL says so."""
+    answer = voile.open(release).query("select count(*) from people where town = 'Oslo'")
+    assert any("among those of 'other'" in note for note in answer.notes)
+
+
+def test_a_learnt_domain_that_is_declared_again_costs_nothing(
+    release: Path, tmp_path: Path
+) -> None:
+    """As a codebook it is public; unlisted values and numbers beyond the ends still fit."""
+    schema = voile.open(release).schema
+    schema.save(tmp_path / "book.yaml")
+    assert voile.Schema.open(tmp_path / "book.yaml") == schema
+    strange = pa.concat_tables(
+        [people(50), pa.table({"town": ["Oslo"], "age": [120], "pay": [1e9]})]
+    )
+    made = voile.publish(
+        strange, method="marginals", order=1, schema=tmp_path / "book.yaml", name="people"
+    )
+    assert made.manifest.schema_account is None
+    assert {a.public for a in made.schema} == {"declared"}
+    assert made.schema["town"].other == "other"
