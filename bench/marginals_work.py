@@ -85,7 +85,9 @@ def published(
     spent = []
     for seed in seeds:
         wall, cpu = time.perf_counter(), time.process_time()
-        measure_table(source, simulate_seed=seed, to=place(folder, seed), **options)
+        measure_table(
+            source, schema="active", simulate_seed=seed, to=place(folder, seed), **options
+        )
         spent.append((time.process_time() - cpu, time.perf_counter() - wall))
     return {"cpu": [one[0] for one in spent], "wall": [one[1] for one in spent]}
 
@@ -331,7 +333,7 @@ def wide_table(*, rows: int, columns: int, values: int, to: str, seed: int = 1) 
 def wide_published(*, table: str, to: str, **options: Any) -> dict[str, Any]:
     """A wide table from its file to the release; which tables were chosen."""
     wall, cpu = time.perf_counter(), time.process_time()
-    release = measure_table(table, simulate_seed=1, to=to, **options).release
+    release = measure_table(table, schema="active", simulate_seed=1, to=to, **options).release
     spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
     p = release.manifest.parameters
     return {

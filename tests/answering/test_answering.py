@@ -15,7 +15,7 @@ import pytest
 from tests.support.sampling import proportion_at_least
 from tests.support.trees import expression_of
 from voile.answering.arithmetic import Affine, AffineRatio, as_ratio, evaluate
-from voile.answering.columns import APPROXIMATE, edge
+from voile.answering.columns import NORMAL, edge
 from voile.answering.quantiles import increasing, point, woodruff
 from voile.answering.totals import ListedGroups, Totals, product, with_products
 from voile.arrays import Floats
@@ -154,7 +154,7 @@ def test_spreads_are_covered_about_as_stated_and_say_so() -> None:
     column = estimator(
         mechanism, views(mechanism, table, 4000, seed=5), STDDEV
     ).column(STDDEV)  # fmt: skip
-    assert column.covers == APPROXIMATE
+    assert column.covers == NORMAL
     low, high = column.interval(0.95)
     covered = ((low <= truth_of(STDDEV, table)) & (truth_of(STDDEV, table) <= high)).mean()
     assert 0.935 < covered < 0.965

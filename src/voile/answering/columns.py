@@ -6,7 +6,9 @@ Which interval a formula gets:
   a sum                 a bound of its deviation
   an average or ratio   Fieller's: r is in the interval if top − r·bottom, a sum whose true value is
                         then 0, lies within its bound. Valid however small the bottom is.
-  anything else         the normal one with the delta method's standard error, and it says so
+  a variance            as a ratio, with what the estimated mean adds to its error
+  what rises in one of  its argument's, as √ of a variance
+  anything else         the normal one to second order, and it says so (nonlinear.py)
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, AffineRatio, Dual, as_ratio, evaluate, round_to
+from voile.answering.nonlinear import RISING, VarianceForm, as_variance, bent
 from voile.arrays import Floats
 from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts, present
@@ -33,6 +36,11 @@ DOUBLINGS, HALVINGS = 70, 50
 VALID = (
     "the statistic of the table that was published, at the stated confidence or more, over the "
     "randomness of the release"
+)
+NORMAL = (
+    "the statistic of the table that was published, at about the stated confidence (normal, "
+    "corrected where rows are few; a bound where they are very few), over the randomness of the "
+    "release"
 )
 APPROXIMATE = (
     "the statistic of the table that was published, at about the stated confidence (delta method; "
@@ -178,11 +186,11 @@ class Formulas(ABC):
         stderr = self.stderr(formula)
         if self.is_exact:  # also where the formula has no finite slope, as sqrt at 0
             stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
+            if as_ratio(formula) is None:
+                return EstimatedColumn(dual.value, stderr, normal(dual.value, stderr), self.covers)
         ratio = as_ratio(formula)
         if ratio is None:
-            return EstimatedColumn(
-                dual.value, stderr, normal(dual.value, stderr), self.approximates
-            )
+            return self._nonlinear(formula, dual.value, stderr)
         if ratio.bottom.is_constant:
             return self._linear(
                 ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
@@ -195,6 +203,76 @@ class Formulas(ABC):
         return EstimatedColumn(
             value, np.where(np.isnan(value), np.nan, stderr), interval, self.covers
         )
+
+    # ------------------------------------------------------------------ neither sums nor ratios
+
+    def _nonlinear(self, formula: Formula, value: Floats, stderr: Floats) -> EstimatedColumn:
+        assert isinstance(formula, Call)  # noqa: S101  (all else is a ratio)
+        if formula.name in RISING:
+            inner = self.column(formula.args[0])
+            rises, least = RISING[formula.name]
+
+            def interval(confidence: float) -> tuple[Floats, Floats]:
+                low, high = inner.interval(confidence)
+                return rises(np.maximum(low, least)), rises(np.maximum(high, least))
+
+            return EstimatedColumn(value, stderr, lru_cache(8)(interval), inner.covers)
+        form = as_variance(formula)
+        if form is not None and {form.mean, form.size} <= set(self.ranges):
+            found = lru_cache(8)(lambda confidence: self._variance_interval(form, confidence))
+            return EstimatedColumn(value, stderr, found, self.covers)
+        return EstimatedColumn(value, stderr, self._bent(formula, value), self.approximates)
+
+    def _variance_interval(self, form: VarianceForm, confidence: float) -> tuple[Floats, Floats]:
+        """Fieller's interval of a variance; see nonlinear.py."""
+        used, miss = form.terms, 1 - confidence
+        places = [self.order.index(term) for term in used]
+        square, mean, size = self.estimates[:, places].T
+        with np.errstate(all="ignore"):
+            middle = np.where(size > 0, mean / size, np.nan)
+            extra = size * self.stderr(form.average) ** 2
+            apart = square - mean * middle + extra
+            unsure = math.sqrt(2) * NormalDist().inv_cdf(1 - miss / 2) * extra
+
+            def outside(variance: Floats) -> Flags:
+                slope = np.stack([np.ones(len(middle)), -2 * middle, middle**2 - variance], axis=1)
+                off = np.hypot(self.deviation(used, slope, miss), unsure)
+                return np.asarray(np.abs(apart - variance * (size - form.less)) > off)
+
+            start = apart / (size - form.less)
+            step = np.abs(start) * 1e-3 + 1e-9
+            low, high = -edge(outside, -start, step, -1.0), edge(outside, start, step, 1.0)
+            alone = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (len(size), 3))
+            anything = ~(size - form.less > self.deviation(used, alone, miss))
+            nothing = self.surely_nothing(used, alone)
+        least, most = self.ranges[form.mean]
+        largest = (most - least) ** 2 / (2 if form.less else 4)
+        low = np.where(anything, 0.0, np.clip(low, 0.0, largest))
+        high = np.where(anything, largest, np.clip(high, 0.0, largest))
+        return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
+
+    def _bent(self, formula: Formula, value: Floats) -> Intervals:
+        """The interval to second order."""
+        used = terms_of(formula)
+        places = [self.order.index(term) for term in used]
+
+        def slopes(totals: Floats) -> Floats:
+            named = {term: totals[:, i] for i, term in enumerate(used)}
+            return evaluate(formula, named, {}, used, len(totals)).slope
+
+        found = bent(slopes, value, self.estimates[:, places], self.covariances(used))
+        return lru_cache(8)(found.interval)
+
+    def covariances(self, used: tuple[Term, ...]) -> Floats:
+        """(groups, terms, terms): from the standard errors of each total and of each two."""
+        single = [self.stderr(Total(term)) ** 2 for term in used]
+        found = np.zeros((len(self.estimates), len(used), len(used)))
+        for i, a in enumerate(used):
+            found[:, i, i] = single[i]
+            for j, b in enumerate(used[:i]):
+                both = self.stderr(Call("+", (Total(a), Total(b)))) ** 2
+                found[:, i, j] = found[:, j, i] = (both - single[i] - single[j]) / 2
+        return found
 
     def _sensible(self, ratio: AffineRatio, value: Floats) -> Floats:
         """An average of no rows is unknown, and one of few rows still lies among the values."""
@@ -229,11 +307,15 @@ class Formulas(ABC):
     def largest_weight(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """The largest |Σ slope·weight| of a row; what is averaged is that much off its average."""
         ends = np.array([self.ranges[term] for term in used])
-        both = sorted(range(len(used)), key=lambda i: len(used[i].values))
-        if len(used) == 2 and averages(used[both[1]], used[both[0]]):
-            rows, values = both
-            off = [np.abs(slope[:, values] * end + slope[:, rows]) for end in ends[values]]
-            return np.asarray(np.maximum(*off))
+        if len(used) == 2:
+            for top, bottom in ((0, 1), (1, 0)):
+                if not used[bottom].values and implies(used[top], used[bottom]):
+                    off = [np.abs(slope[:, top] * end + slope[:, bottom]) for end in ends[top]]
+                    if not averages(used[top], used[bottom]):  # rows that only the bottom counts
+                        off.append(np.abs(slope[:, bottom]))
+                    return np.asarray(np.max(off, axis=0))
+        if len(used) == 3 and (form := quadratic(used)):
+            return largest_quadratic(slope[:, form], *self.ranges[used[form[1]]])
         return np.asarray(np.abs(slope) @ np.abs(ends).max(axis=1))
 
     # ------------------------------------------------------------------ ratios
@@ -326,6 +408,23 @@ def averages(top: Term, bottom: Term) -> bool:
     has = set(conjuncts(top.predicate)) if top.predicate else set()
     there = {present(value) for value in top.values}
     return bool(there) and has <= wanted and there <= wanted
+
+
+def quadratic(used: tuple[Term, ...]) -> list[int]:
+    """The places of Σx², Σx and n of the same rows, where these are the terms."""
+    places = sorted(range(3), key=lambda i: -len(used[i].values))
+    square, mean, size = (used[i] for i in places)
+    alike = len(mean.values) == 1 and square.values == 2 * mean.values and not size.values
+    same = square.predicate == mean.predicate and averages(mean, size)
+    return places if alike and same else []
+
+
+@np.errstate(all="ignore")
+def largest_quadratic(slope: Floats, low: float, high: float) -> Floats:
+    """The largest |a·x² + b·x + c| of x between two ends."""
+    a, b, c = slope.T
+    bend = np.nan_to_num(np.clip(-b / (2 * a), low, high), nan=low)
+    return np.asarray(np.max([np.abs(a * x**2 + b * x + c) for x in (low, high, bend)], axis=0))
 
 
 def largest_count(form: Affine, rows: int) -> float:

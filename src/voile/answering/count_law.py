@@ -246,3 +246,24 @@ def first_true(
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+# ---------------------------------------------------------------------- counts that a model knows
+
+
+LEAST_COUNT = 1e-9
+
+
+def whole_interval(estimates: Floats, errors: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Whole numbers between which a count lies, with this probability.
+
+    Noise is as likely up as down; small counts that a model expects are skewed, as a gamma law is.
+    """
+    from scipy.special import gammaincinv  # noqa: PLC0415  (slow to import)
+
+    spread = np.maximum(errors, LEAST_COUNT)
+    reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(spread)
+    means = np.maximum(estimates, LEAST_COUNT)
+    skewed = gammaincinv(means**2 / spread, (1 + level) / 2) * spread / means
+    low = np.floor(np.maximum(estimates - reach, 0))
+    return low, np.maximum(np.ceil(np.maximum(estimates + reach, skewed)), 0)

@@ -21,6 +21,7 @@ import numpy as np
 from voile.answering.arithmetic import round_to
 from voile.answering.columns import (
     APPROXIMATE,
+    NORMAL,
     VALID,
     EstimatedColumn,
     Flags,
@@ -178,8 +179,9 @@ def mixed_column(
         return np.fmin(low, value), np.fmax(high, value)
 
     stderr = half_width(interval)
-    valid = all(part.covers == VALID for part in parts.values())
-    return EstimatedColumn(value, stderr, interval, VALID if valid else APPROXIMATE)
+    stated = {part.covers for part in parts.values()}
+    covers = next((c for c in (VALID, NORMAL) if stated <= {VALID, c}), APPROXIMATE)
+    return EstimatedColumn(value, stderr, interval, covers)
 
 
 def bounds(formula: Formula, ends: Mapping[Formula, Ends], count: int) -> Ends:

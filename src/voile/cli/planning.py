@@ -42,7 +42,7 @@ PlotOpt = Annotated[
 ]
 LOCAL = "Local perturbation"
 VIEW = ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio",
-        *DomainOptions.keywords(), "rows", "distinct")  # fmt: skip
+        *DomainOptions.keywords(), "rows", "distinct", "person", "rows_per_person")  # fmt: skip
 """Options of views that a plan knows of."""
 NOISY = "Noisy marginals"
 MARGINAL = tuple(

@@ -47,6 +47,15 @@ class CodedBatch(NamedTuple):
     """The number of the first of these rows among all that are read; the others follow it."""
 
 
+class LimitedRows(NamedTuple):
+    """A table of which at most so many rows were kept for each value of a column."""
+
+    table: Table
+    """Without that column."""
+    values: int
+    """How many different values the column has."""
+
+
 class RowBatch(NamedTuple):
     """Some rows as the table has them."""
 
@@ -222,6 +231,15 @@ class Table(Protocol):
         found = connect(rows)
         found.name, found.dataset = self.name, self.dataset
         return found
+
+    def at_most(self, column: str, rows: int, salt: str) -> LimitedRows:
+        """At most so many rows for each value of a column, without that column.
+
+        Which rows, and in what order they are read, follows from hashes of all their values with
+        the salt: not from the order of the table. Of rows that are equal in every column each is a
+        row of its own, numbered in any order. Engines that need not hold all rows do it themselves.
+        """
+        return self.of(self.rows(list(self.columns))[0]).at_most(column, rows, salt)
 
     def used_rows(self, schema: Schema, *, drop_nulls: bool) -> int:
         """How many rows `coded` reads."""

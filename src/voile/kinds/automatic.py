@@ -36,6 +36,7 @@ from voile.kinds.domain import (
     refuse_identifiers,
 )
 from voile.kinds.options import AutomaticOptions
+from voile.kinds.people import kept_rows
 from voile.kinds.publishing import PublishResult
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kinds, publishing_kind
@@ -91,13 +92,14 @@ def publish_best(
     """Publish a table by the method that errs least under the promise."""
     asked = AutomaticOptions(**options)
     source = connect(table)
-    prepared = choose_method(source, asked, progress or Silent())
+    kept = kept_rows(source, asked)
+    prepared = choose_method(source if kept is None else kept.table, asked, progress or Silent())
     choice = prepared.choice
     if choice.chosen.expected_error > USEFUL and not asked.yes:
         refuse_useless(prepared, spelling or call_with)
     best = choice.chosen
     done = publishing_kind(best.method).publish(
-        source, to=to, overwrite=overwrite, progress=progress, sign=sign, register=register,
+        kept or source, to=to, overwrite=overwrite, progress=progress, sign=sign, register=register,
         **options_for(best, prepared, asked),
     )  # fmt: skip
     return replace(done, choice=choice)
@@ -111,6 +113,8 @@ def options_for(
         "method": best.method,
         "schema": prepared.schema,
         "nulls": asked.nulls,
+        "person": asked.person,
+        "rows_per_person": asked.rows_per_person,
         "weak": asked.weak,
         "name": asked.name,
         "simulate_seed": asked.simulate_seed,
@@ -131,7 +135,8 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     """Learn the domain, and compare all ways to publish it."""
     learnt, names = learnt_domain(source, asked, progress)
     epsilon, delta = asked.epsilon or EPSILON, asked.delta or DELTA
-    promise = EpsilonPromise(epsilon, delta, learnt.account.spent())
+    rows = asked.rows_per_person or 1
+    promise = EpsilonPromise(epsilon, delta, learnt.account.spent(), rows)
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
     lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
@@ -163,8 +168,9 @@ def learnt_domain(
     geometric = len(names) <= FEW_COLUMNS
     amount = share * (epsilon if geometric else mu_for(epsilon, delta) ** 2 / 2)
     budget = LearningBudget(
-        "geometric" if geometric else "gaussian", amount, THRESHOLD_SHARE * delta
-    )
+        "geometric" if geometric else "gaussian", amount, THRESHOLD_SHARE * delta,
+        rows_per_person=asked.rows_per_person or 1,
+    )  # fmt: skip
     key = Key.fresh() if asked.simulate_seed is None else Key.from_seed(asked.simulate_seed)
     found = learn_schema(
         source, names, budget, key, declared=declared, nulls=asked.nulls, progress=progress

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from voile.kinds.manifest import Manifest
+from voile.kinds.people import kept_lines
 from voile.schema.schema import large
 
 
@@ -39,6 +40,7 @@ def page(
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
         *(["- nothing beyond the promise"] if not manifest.disclosed else []),
         "",
+        *kept_lines(getattr(manifest, "people", None)),
         *before,
         "## How to count from it without Voile",
         *counting,

@@ -10,13 +10,15 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from voile.files import sha256
-from voile.learning.account import SchemaAccount
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+
+if TYPE_CHECKING:
+    from voile.learning.account import SchemaAccount
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
@@ -30,7 +32,7 @@ REPLACED = ".replaced-"
 FORMAT = "voile-release"
 VERSION = 2
 """What is written; 1, which lacks the keys in `SINCE_2`, opens as well."""
-SINCE_2 = {"registered"}
+SINCE_2 = {"registered", "people"}
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

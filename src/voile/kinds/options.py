@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from voile.errors import UsageError, spelled
 from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
 from voile.options.choices import Nulls
 
@@ -66,6 +67,19 @@ SchemaShareOption = Annotated[
 WeakOption = Annotated[
     bool, Flag("Publish although the promise says nothing; the release is marked.")
 ]
+MOST_ROWS_PER_PERSON = 10_000
+PersonOption = Annotated[
+    str | None,
+    Flag("The column that says whose a row is, where people have several; it is not published."),
+]
+RowsPerPersonOption = Annotated[
+    int | None,
+    Flag(
+        "With --person: rows of each person that are kept, chosen by chance (1 if not given).",
+        hint="1 or a few: noise grows with it",
+    ),
+    Field(ge=1, le=MOST_ROWS_PER_PERSON),
+]
 HierarchiesOption = Annotated[
     Mapping[str, Any] | None,
     Flag(
@@ -101,10 +115,17 @@ class AutomaticOptions(Options):
             reads=Reader(list[str], lambda _, given: given),
         ),
     ] = ()
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     weak: WeakOption = False
     yes: Annotated[bool, Flag("Publish also what is of little use, without asking.")] = False
     name: NameOption = None
     simulate_seed: SeedOption = None
+
+    @model_validator(mode="after")
+    def _check(self) -> AutomaticOptions:
+        check_person(self)
+        return self
 
 
 class AutomaticKeywords(TypedDict, total=False):
@@ -117,6 +138,8 @@ class AutomaticKeywords(TypedDict, total=False):
     schema_share: float | None
     nulls: Nulls
     on: Sequence[str]
+    person: str | None
+    rows_per_person: int | None
     weak: bool
     yes: bool
     name: str | None
@@ -129,3 +152,36 @@ class DomainOptions(Options):
     columns: ColumnsOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
     nulls: NullsOption = "error"
+
+
+# ---------------------------------------------------------------------- people with several rows
+
+
+class PersonOptions(Protocol):
+    """Options that name the column of people."""
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose a row is."""
+
+    @property
+    def rows_per_person(self) -> int | None:
+        """How many rows of each are kept; 1 if not given."""
+
+
+def check_person(options: PersonOptions) -> None:
+    """Refuse options about people that contradict each other."""
+    person, columns = options.person, getattr(options, "columns", None)
+    if person is None and options.rows_per_person is not None:
+        raise UsageError(
+            f"{spelled('rows_per_person')} needs {spelled('person')}",
+            hint=f"name the column that says whose a row is: {spelled('person', 'COLUMN')}",
+        )
+    if person is not None and columns is not None and person in columns:
+        others = [name for name in columns if name != person]
+        raise UsageError(
+            f"column {person!r} says whose a row is, and cannot be published",
+            hint=f"leave it out: {spelled('columns', others)}"
+            if others
+            else f"name other {spelled('columns')}",
+        )

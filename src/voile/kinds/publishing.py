@@ -20,6 +20,7 @@ from voile.errors import PromiseError, VoileError, spelled
 from voile.kinds.choosing import MethodChoice, rounded
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
+from voile.kinds.people import BoundedRows, PeopleCount, kept_rows
 from voile.kinds.registration import (
     PENDING,
     NoRegistration,
@@ -51,11 +52,17 @@ class PublishResult:
     """What the register says of the data set, this release included; None where it has none."""
     choice: MethodChoice | None = field(default=None, kw_only=True)
     """How the method was chosen, where that was left to Voile."""
+    people: PeopleCount | None = field(default=None, kw_only=True)
+    """How many people there are, where the options name them."""
 
     def facts(self) -> list[tuple[str, str]]:
         """What the steward is shown of it, by name, besides what every release has."""
         rows = f"{self.rows_in:,} in, {self.release.manifest.rows:,} out"
         return [("rows", rows), ("promise", self.release.promise_in_short)]
+
+    def people_facts(self) -> list[tuple[str, str]]:
+        """How many people there are, by name; a true count, for the steward alone."""
+        return [] if self.people is None else [("people", self.people.words)]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, for `--json`."""
@@ -75,6 +82,7 @@ class PublishResult:
             "notes": list(self.notes),
             "registered": manifest.registered,
             "register": self.account,
+            "people": None if self.people is None else self.people.to_dict(),
             **self._choice(),
         }
 
@@ -182,12 +190,14 @@ def publish(
     """
     key = key_of(sign)
     kind.check_place(options, to)
-    source = connect(table)
+    given = table if isinstance(table, BoundedRows) else connect(table)
+    kept = kept_rows(given, options)
+    source = given.source if isinstance(given, BoundedRows) else given
     simulated = getattr(options, "simulate_seed", None) is not None
     weak = simulated or getattr(options, "weak", True)
     with (
         place_for(to, overwrite=overwrite) as target,
-        kind.draft(source, options, target, progress or Silent()) as draft,
+        kind.draft(rows_of(source, kept), options, target, progress or Silent()) as draft,
     ):
         entry = None
         if register is not None and not simulated:
@@ -196,9 +206,10 @@ def publish(
         if to is not None:
             notes = lost_signatures(target, key)
             release = put(draft, target, overwrite=overwrite, entry=entry, sign=key, weak=weak)
-            done = with_account(draft.done(release), entry)
+            done = with_people(with_account(draft.done(release), entry), kept)
             return replace(done, notes=(*done.notes, *notes))
-        done = draft.done(put(draft, target, overwrite=overwrite, sign=key, weak=weak))
+        placed = put(draft, target, overwrite=overwrite, sign=key, weak=weak)
+        done = with_people(draft.done(placed), kept)
     removed_with(done.release)
     PENDING.add(done.release, PendingEntry(entry, key))
     return done
@@ -212,6 +223,24 @@ def refuse_weak(manifest: Manifest) -> None:
             hint=f"ask for ε: {spelled('epsilon', 1)}; or publish it knowingly with "
             f"{spelled('weak', True)}, and the release is marked",
         )
+
+
+def rows_of(source: Table, kept: BoundedRows | None) -> Table:
+    """What is published of a table: all rows, or those that were kept of each person."""
+    return source if kept is None else kept.table
+
+
+def with_people(done: PublishResult, kept: BoundedRows | None) -> PublishResult:
+    """The result with what was left out of the rows of people."""
+    if kept is None:
+        return done
+    left_out = kept.count.rows_left_out
+    return replace(
+        done,
+        rows_in=done.rows_in + left_out,
+        rows_dropped=done.rows_dropped + left_out,
+        people=kept.count,
+    )
 
 
 def begun(register: Registrar, source: Table, name: str, *, temporary: bool) -> Registration:

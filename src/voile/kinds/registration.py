@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from voile.signing import SigningKey
 
 DepartureUnit = Literal["record", "person"]
+"""Whom promises are about."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ def departure_of(release: Release, path: Path) -> Departure:
         guarantee=[
             {**one.data, "condition": one.condition} for one in release.promised() if one.holds
         ],
+        unit=release.protects,
         group=group,
         member=member,
     )

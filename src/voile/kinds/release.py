@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.registration import DepartureUnit
     from voile.privacy.guarantees.statements import Statement
     from voile.query import DomainSums
     from voile.query.bind import Tables
@@ -185,6 +186,12 @@ class Release(ABC):
         better; then both are empty.
         """
         return "", ""
+
+    @property
+    def protects(self) -> DepartureUnit:
+        """Whom its promises are about: one record, or one person with all of their rows."""
+        people: object = getattr(self.manifest, "people", None)
+        return "record" if people is None else "person"
 
     # ------------------------------------------------------------------ what it is
 

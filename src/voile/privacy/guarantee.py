@@ -290,6 +290,10 @@ class LikelihoodRatio:
             return Fraction(1)
         return LikelihoodRatio(Fraction(1), self.high / self.low).posterior(prior)
 
+    def of_group(self, records: int) -> LikelihoodRatio:
+        """Of so many records that come or go together: each multiplies what the others do."""
+        return LikelihoodRatio(self.low**records, None if self.high is None else self.high**records)
+
     def epsilon(self, unit: Literal["add-remove", "swap"]) -> float:
         """ε of differential privacy; a swap takes one record out and puts another in."""
         if self.high is None or self.low == 0:
@@ -359,6 +363,10 @@ class DGamma(Guarantee):
         """d/γ: a ratio of at least this keeps Pr[t|V] ≥ (d/γ)·Pr[t] for every prior."""
         return Fraction(self.prior) / Fraction(self.posterior)
 
+    def posterior_at(self, low: float) -> float:
+        """The posterior at which records that show their absence by this ratio keep the prior."""
+        return self.prior / low
+
     def kept_by(self, ratio: LikelihoodRatio) -> bool:
         """Whether every mechanism within these bounds keeps the promise."""
         if ratio.high is None or ratio.low < self.ratio_low:
@@ -392,3 +400,40 @@ class DGamma(Guarantee):
             "not hold for someone who knows that the person is in the table and has a list of "
             "possible records for them."
         )
+
+
+@dataclass(frozen=True)
+class SharedDGamma(DGamma):
+    """(d, γ)-privacy of a person with up to so many records, as what it demands of one of them.
+
+    The ratios of the records multiply: each may use up a root of what the person may. Rounded to
+    the side of more noise; the product is checked exactly where a release is verified.
+    """
+
+    records: int = 1
+
+    @property
+    def ratio_high(self) -> Fraction:
+        """The largest ratio of one record."""
+        return root(super().ratio_high, self.records, up=False)
+
+    @property
+    def ratio_low(self) -> Fraction:
+        """The smallest ratio of one record."""
+        return root(super().ratio_low, self.records, up=True)
+
+    def posterior_at(self, low: float) -> float:
+        """The posterior at which all records of a person may be missing."""
+        return self.prior / low**self.records
+
+
+def root(x: Fraction, degree: int, *, up: bool) -> Fraction:
+    """A fraction next to the root of x, on the side that is asked for."""
+    if degree == 1:
+        return x
+    near = Fraction(math.exp(log(x) / degree))
+    step = Fraction(1, 2**48)
+    while (near**degree < x) if up else (near**degree > x):
+        near *= 1 + step if up else 1 - step
+        step *= 2
+    return near

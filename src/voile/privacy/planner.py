@@ -86,7 +86,7 @@ def check_retention(promise: DGamma, retention: float, largest: float) -> None:
 
 def _posterior_for(promise: DGamma, retention: float) -> str:
     """The posterior at which this retention would do, where there is one."""
-    needed = promise.prior / (1 - retention) if retention < 1 else math.inf
+    needed = promise.posterior_at(1 - retention) if retention < 1 else math.inf
     return f", or {spelled('posterior', float(f'{needed:.4g}'))} and more" if needed < 1 else ""
 
 

@@ -182,7 +182,7 @@ def published_view(done: PublishResult) -> Any:
     rows = [
         ["release", escape(str(done.release.path))],
         *([] if done.choice is None else choice_rows(done.choice)),
-        *[[escape(name), escape(text)] for name, text in done.facts()],
+        *[[escape(name), escape(text)] for name, text in (*done.facts(), *done.people_facts())],
         *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]
@@ -257,6 +257,7 @@ def perturbation_view(done: Perturbation) -> Any:
         ["rows", f"{manifest.rows:,}"
                  + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
         ["promise", promise_line(manifest)],
+        *[[name, text] for name, text in done.people_facts()],
         *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
     ]  # fmt: skip
@@ -270,7 +271,8 @@ def promise_line(manifest: LocalManifest) -> str:
     epsilon = manifest.guarantee.epsilon
     if epsilon is None:
         return "no local ε: see voile describe"
-    what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a row"
+    whom = "a row" if manifest.people is None else manifest.people.one
+    what = f"the perturbed columns of {whom}" if manifest.mechanism.tells_columns else whom
     return f"local ε = {epsilon:.4g} for {what}"
 
 

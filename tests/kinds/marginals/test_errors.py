@@ -17,6 +17,7 @@ from tests.kinds.marginals.noisy_tables import (
     tables_up_to,
 )
 from tests.support.soak import rounds
+from voile.answering.count_law import whole_interval
 from voile.arrays import Floats
 from voile.kinds.marginals.errors import (
     CAUTION,
@@ -29,7 +30,6 @@ from voile.kinds.marginals.errors import (
     ValueSelections,
     drawn_selections,
     examined,
-    interval,
     learnt,
     nonnegative,
     thinned,
@@ -210,7 +210,7 @@ def test_a_known_law_is_learnt() -> None:
 
 @pytest.mark.parametrize(("estimate", "error"), [(0.0, 0.0), (0.02, 0.02), (3.0, 4.0), (1e6, 9.0)])
 def test_intervals_are_whole_and_hold_the_estimate(estimate: float, error: float) -> None:
-    low, high = interval(np.array([estimate]), np.array([error]))
+    low, high = whole_interval(np.array([estimate]), np.array([error]))
     assert 0 <= low[0] <= estimate <= high[0]
     assert low[0] == round(low[0])
     assert high[0] == round(high[0])
@@ -221,7 +221,7 @@ def test_intervals_are_whole_and_hold_the_estimate(estimate: float, error: float
 def test_intervals_cover_counts_that_scatter_more_than_poisson(mean: float) -> None:
     rng = np.random.default_rng(3)
     counts = rng.poisson(rng.gamma(2 * mean, 0.5, 50_000))
-    low, high = interval(np.array([mean]), np.array([counts.var()]))
+    low, high = whole_interval(np.array([mean]), np.array([counts.var()]))
     covered = ((counts >= low[0]) & (counts <= high[0])).mean()
     assert covered > 0.945
 

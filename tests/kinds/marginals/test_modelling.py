@@ -17,10 +17,11 @@ from tests.kinds.marginals.noisy_tables import (
     tables_up_to,
 )
 from tests.support.soak import rounds
+from voile.answering.count_law import whole_interval
 from voile.arrays import Floats, Ints
 from voile.engines import connect
 from voile.kinds.domain import choose_schema
-from voile.kinds.marginals.errors import drawn_selections, interval
+from voile.kinds.marginals.errors import drawn_selections
 from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import (
     Model,
@@ -54,7 +55,7 @@ def covered(
             (some.of(x), some.of(y), some.of(m), some.variances(noisy.plan)),
         ):
             estimate, error = model.law.weighed(unbiased, counts, variance)
-            low, high = interval(estimate, error * narrowed**2)
+            low, high = whole_interval(estimate, error * narrowed**2)
             inside = (truth >= low - 1e-6) & (truth <= high + 1e-6)
             place = np.digitize(truth, EDGES)
             hit += np.bincount(place, inside, minlength=7)
@@ -125,7 +126,7 @@ def test_questions_beyond_the_measured_tables_are_covered() -> None:
         for c in [(0, 1, 2), (1, 2, 3), (0, 3, 4), (0, 1, 2, 3), (1, 2, 3, 4)]:
             some = drawn_selections(sizes, c, 40, rng)
             truth, m = some.of(marginal(codes, sizes, c)), some.of(model.mixture.table(c))
-            low, high = interval(m, model.law.beyond(m, len(c)))
+            low, high = whole_interval(m, model.law.beyond(m, len(c)))
             inside += int(((truth >= low - 1e-6) & (truth <= high + 1e-6)).sum())
             number += len(truth)
     assert inside / number > 0.93

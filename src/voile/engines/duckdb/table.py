@@ -5,9 +5,12 @@ Knows nothing of privacy.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -18,7 +21,7 @@ import pyarrow as pa
 from voile.arrow import numpy_array
 from voile.engines.duckdb.sources import TextNotes, attach
 from voile.engines.duckdb.sources.cells import sentinels
-from voile.engines.duckdb.sources.common import SOURCE
+from voile.engines.duckdb.sources.common import SOURCE, make_view
 from voile.engines.duckdb.sql import (
     SQL,
     Settings,
@@ -31,7 +34,7 @@ from voile.engines.duckdb.sql import (
 )
 from voile.engines.encode import OUTSIDE, clamped, codes
 from voile.engines.findings import ColumnFinding, refuse_undecided
-from voile.engines.table import CodedBatch, RowBatch, Table
+from voile.engines.table import CodedBatch, LimitedRows, RowBatch, Table
 from voile.errors import SchemaError, TableError, UsageError, spelled
 from voile.files import TEMPORARY
 from voile.options.reading import ReadingKeywords, ReadingOptions
@@ -53,22 +56,54 @@ MEMORY = "1GB"
 """What DuckDB may use before it spills to disk; scans of any length stay far below."""
 
 
+LIMITED = itertools.count()
+"""Numbers of tables of which some rows were kept: names that are taken in a connection."""
+
+
+class SpillFolder:
+    """Where DuckDB spills to; it is removed with the last table that uses it."""
+
+    def __init__(self) -> None:
+        self.path = TEMPORARY.make()
+        weakref.finalize(self, TEMPORARY.remove, self.path)
+
+
+def one_text(column: str) -> str:
+    """A value as text, so that the texts of several values together are those of no others."""
+    return f"coalesce(length(CAST({column} AS VARCHAR)) || ':' || CAST({column} AS VARCHAR), '-')"
+
+
+def mark_of(text: str) -> str:
+    """64 bits of SHA-256: two of n texts have the same with a chance of n²·2⁻⁶⁵."""
+    return f"CAST('0x' || substr(sha256({text}), 1, 16) AS UBIGINT)"
+
+
+def columns_of(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The columns of `source`, with DuckDB's word for the type of each."""
+    return {name: kind for name, kind, *_ in con.execute(f"DESCRIBE {SOURCE}").fetchall()}
+
+
+def drop_table(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Forget a table whose rows nobody reads any more."""
+    with suppress(duckdb.Error):
+        con.execute(f"DROP TABLE IF EXISTS {table}")
+    con.close()
+
+
 class DuckTable(Table):
     """A table that DuckDB reads, from files, databases or memory."""
 
     def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
         self.reading = ReadingOptions(**how)
         self._con = connected(settings={"memory_limit": MEMORY})
-        spill = TEMPORARY.make()
-        weakref.finalize(self, TEMPORARY.remove, spill)
-        self._con.execute(f"SET temp_directory = {literal(str(spill))}")
+        self._spill = SpillFolder()
+        self._con.execute(f"SET temp_directory = {literal(str(self._spill.path))}")
         made = TextNotes()
         self.name = attach(self._con, source, self.reading, made)
         self.notes, self._made = tuple(made.notes), made
         text = str(source) if isinstance(source, str) else ""
         self.dataset = text if text.startswith("dataset:") else ""
-        described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
-        self.columns = {name: kind for name, kind, *_ in described}
+        self.columns = columns_of(self._con)
 
     @property
     def with_time_of_day(self) -> list[str]:
@@ -151,6 +186,50 @@ class DuckTable(Table):
         listed = ", ".join(self._value(name, self.kind(name)) for name in names)
         distinct = self._one(f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM {SOURCE})")
         return len(self) - distinct
+
+    # ------------------------------------------------------------------ some of its rows
+
+    def at_most(self, column: str, rows: int, salt: str) -> LimitedRows:
+        """At most so many rows for each value of a column, without that column."""
+        who, values = quote_identifier(column), f"voile_rows_{next(LIMITED)}"
+        mark, number = (quote_identifier(free) for free in self._free_names(2))
+        texts = " || ".join(one_text(quote_identifier(name)) for name in self.columns)
+        marked = f"SELECT *, {mark_of(f'{literal(salt)} || {texts}')} AS {mark} FROM {SOURCE}"
+        # Equal rows have equal marks: numbered, each has coins of its own.
+        place = f"row_number() OVER (PARTITION BY {mark})"
+        coins = mark_of(f"{literal(salt)} || {mark} || '/' || {place}")
+        numbered = f"SELECT *, {coins} AS {number} FROM ({marked})"
+        kept = (
+            f"SELECT * FROM ({numbered}) QUALIFY row_number() OVER "
+            f"(PARTITION BY {who} ORDER BY {number}) <= {rows:d}"
+        )
+        found = self._one(f"SELECT count(DISTINCT {who}) FROM {SOURCE}")
+        self._run(
+            f"CREATE TABLE {values} AS SELECT * EXCLUDE ({who}, {mark}, {number}) FROM ({kept}) "
+            f"ORDER BY {number}"
+        )
+        return LimitedRows(self._named(values), found)
+
+    def _free_names(self, count: int) -> list[str]:
+        """Names that no column has."""
+        taken = {name.lower() for name in self.columns}
+        return list(islice((n for i in itertools.count() if (n := f"c{i}") not in taken), count))
+
+    def _named(self, table: str) -> DuckTable:
+        """A table of the same database as a steward's table of the same name."""
+        con = self._con.cursor()  # it sees the table, and not our `source`
+        make_view(con, f"SELECT * FROM {table}")
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, _con=con)
+        found.columns = columns_of(con)
+        weakref.finalize(found, drop_table, self._con.cursor(), table)
+        return found
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._con.execute(sql)
+        except duckdb.Error as error:
+            raise TableError(f"table {self.name!r} cannot be read: {first_line(error)}") from None
 
     # ------------------------------------------------------------------ reading it
 

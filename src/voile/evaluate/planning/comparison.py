@@ -19,6 +19,7 @@ from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.kinds.automatic import PreparedChoice, best_of, choose_method, options_for
 from voile.kinds.choosing import USEFUL, MethodCandidate, in_per_cent
 from voile.kinds.options import AutomaticOptions
+from voile.kinds.people import kept_rows
 from voile.kinds.registry import publishing_kind
 from voile.progress import Progress, Silent
 from voile.records import Record
@@ -75,14 +76,16 @@ def compare_methods(
 ) -> MethodComparison:
     """Compare all methods for a table. Nothing is published."""
     asked = AutomaticOptions(**{**options, "simulate_seed": SEED})
-    source = connect(table)
+    given = connect(table)
+    kept = kept_rows(given, asked)
+    source = given if kept is None else kept.table
     work = progress or Silent()
     prepared = choose_method(source, asked, work)
     choice = prepared.choice
     methods = tuple(
         ComparedMethod(
             one.method, one.about, one.expected_error, one is choice.chosen,
-            measured(source, one, prepared, asked),
+            measured(kept or given, source, one, prepared, asked),
         )
         for one in choice.considered
     )  # fmt: skip
@@ -103,14 +106,18 @@ def compare_methods(
 
 
 def measured(
-    source: Any, candidate: MethodCandidate, prepared: PreparedChoice, asked: AutomaticOptions
+    given: Any,
+    source: Any,
+    candidate: MethodCandidate,
+    prepared: PreparedChoice,
+    asked: AutomaticOptions,
 ) -> FeltError | None:
     """What one release was off by; None where it cannot be chosen, or would be of no use."""
     if not candidate.eligible or not candidate.expected_error <= 4 * USEFUL:
         return None
     options = options_for(candidate, prepared, asked)
     try:
-        release = publishing_kind(candidate.method).publish(source, **options).release
+        release = publishing_kind(candidate.method).publish(given, **options).release
     except VoileError:  # a view that would be too large
         return None
     return felt_error(release, source, drop_nulls=asked.nulls == "drop")

@@ -30,13 +30,14 @@ from voile.evaluate.planning.strongest import (
 from voile.files import temporary_folder
 from voile.kinds.domain import columns_option
 from voile.kinds.parquet import ROW_GROUP, write_part
+from voile.kinds.people import kept_rows
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions, ViewTableKeywords
 from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
 from voile.kinds.views.publishing import prepare
 from voile.noise import Key
 from voile.options.reading import ReadingOptions
-from voile.privacy import DGamma
+from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.boundary import ARBITRARY, Limit
 from voile.progress import Silent
 from voile.schema import Keys, Schema, TupleIndex
@@ -167,12 +168,18 @@ class Foresight:
 
     def epsilon(self, unit: Any) -> float | None:
         """ε of the view for this unit; None where there is none."""
-        return finite(self.mechanism.likelihood_ratio().epsilon(unit))
+        return finite(self._ratio.epsilon(unit))
+
+    @property
+    def _ratio(self) -> LikelihoodRatio:
+        """Of a record, or of all records of a person."""
+        rows = self.ground.options.rows_per_person or 1
+        return self.mechanism.likelihood_ratio().of_group(rows)
 
     @property
     def linked_posterior(self) -> float:
         """The belief of someone who knows that one of a list of records is there."""
-        return float(self.mechanism.likelihood_ratio().linked_posterior(self.promise.prior))
+        return float(self._ratio.linked_posterior(self.promise.prior))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""
@@ -249,7 +256,8 @@ def plan_table(
     asked = ViewOptions(**options)
     check_max_error(max_error)
     private = connect(table, null_text=tuple(null_text))
-    prepared = prepare(private, asked, Silent())
+    kept = kept_rows(private, asked.but(simulate_seed=SEED))
+    prepared = prepare(private if kept is None else kept.table, asked, Silent())
     known_rows = len(prepared.members) if asked.tells_rows else None
     workload: Workload = (
         PlannedQuestions(on, prepared.members, prepared.schema, known_rows)
@@ -343,7 +351,8 @@ def publish_command(source: str, options: ViewOptions, reading: ReadingOptions) 
     if options.prior is None and options.prior_factor is None:
         options = options.but(prior_factor=PRIOR_FACTOR)
     parts = ["voile publish", shlex.quote(source)]
-    for name in ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio"):
+    for name in ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio",
+                 "person", "rows_per_person"):  # fmt: skip
         value = getattr(options, name)
         if value is not None and (value != getattr(usual, name) or name == "posterior"):
             text = f"{value:.10g}" if isinstance(value, float | int) else shlex.quote(value)

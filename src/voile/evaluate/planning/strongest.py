@@ -18,7 +18,7 @@ from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import Workload
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
-from voile.kinds.views.promise import check_size, promise_for
+from voile.kinds.views.promise import check_size, of_one_record, promise_for
 from voile.kinds.views.publishing import ViewInput
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
@@ -47,7 +47,7 @@ class Ground:
         """What publishing would use for this promise."""
         rows, size = self.boundary.rows, self.boundary.domain_size
         planned = plan(
-            promise,
+            of_one_record(promise, self.options.rows_per_person or 1),
             self.options.form,
             retention=self.options.retention,
             max_view_ratio=self.options.max_view_ratio,

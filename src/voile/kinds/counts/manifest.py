@@ -16,12 +16,12 @@ from voile.kinds.counts.expected import Published, TableComparison, compared
 from voile.kinds.manifest import (
     Disclosed,
     Finite,
-    Manifest,
     ManifestPart,
     free_name,
     read_off_disclosed,
     weak_epsilon,
 )
+from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.privacy.guarantees.statements import Statement, not_kept, void
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.privacy.interactive.promise import account, breaches, needed
@@ -34,6 +34,20 @@ from voile.schema import Schema
 CHANGE = Change(l1=2, l2_squared=2)
 """A row that is replaced leaves one cell of a table and enters another, on the same side of a
 half, whatever side that is: the tables of both sides are one histogram."""
+
+
+def change_of(rows: int) -> Change:
+    """What a person with so many rows does to a table, at most: all of them leave one cell."""
+    return Change(l1=CHANGE.l1 * rows, l2_squared=CHANGE.l2_squared * rows**2)
+
+
+def unit_of(people: ProtectedPeople | None) -> str:
+    """What the promise is about."""
+    if people is None:
+        return UNIT
+    return f"{people.one}, replaced by {'another' if people.rows_per_person == 1 else 'any others'}"
+
+
 AT = 1e-6
 """δ of the (ε, δ) that is stated."""
 UNIT = "one row, replaced by any other; a person with c rows has c² times the ρ"
@@ -56,25 +70,31 @@ class CountPromise:
     unit: str = UNIT
 
 
-def promise_for_delta(kind: str, delta: float, eta: float, tables: int) -> CountPromise:
+def promise_for_delta(
+    kind: str, delta: float, eta: float, tables: int, people: ProtectedPeople | None = None
+) -> CountPromise:
     """The least noise that keeps (δ,T)-privacy over all tables."""
+    change = change_of(rows_of(people))
     least = needed(kind, delta, eta, tables).variance
 
     def kept(more: float) -> bool:
-        return breaches(kind, least * more, tables, delta, CHANGE).end <= eta
+        return breaches(kind, least * more, tables, delta, change).end <= eta
 
-    return promised(kind, least * raised(kept), delta, eta, tables)
+    return promised(kind, least * raised(kept), delta, eta, tables, people)
 
 
-def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> CountPromise:
+def promise_for_rho(
+    kind: str, rho: float, eta: float, tables: int, people: ProtectedPeople | None = None
+) -> CountPromise:
     """Noise that amounts to ρ over all tables, and the δ that it keeps."""
     from scipy.special import ndtri  # noqa: PLC0415  (slow to import)
 
+    change = change_of(rows_of(people))
     variance = tables / (2 * rho)
     least = rho - float(ndtri(eta)) * math.sqrt(2 * rho)
 
     def kept(more: float) -> bool:
-        return breaches(kind, variance, tables, least * more, CHANGE).end <= eta
+        return breaches(kind, variance, tables, least * more, change).end <= eta
 
     if not kept(MOST):
         raise PromiseError(
@@ -83,7 +103,7 @@ def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> CountProm
             hint=f"ask for a smaller {spelled('rho')}, a larger {spelled('eta')}, or "
             f"{spelled('noise', 'gaussian')}",
         )
-    return promised(kind, variance, least * raised(kept), eta, tables)
+    return promised(kind, variance, least * raised(kept), eta, tables, people)
 
 
 def raised(kept: Callable[[float], bool]) -> float:
@@ -99,19 +119,33 @@ def raised(kept: Callable[[float], bool]) -> float:
     return high
 
 
+def rows_of(people: ProtectedPeople | None) -> int:
+    """c: the rows that one person can have."""
+    return 1 if people is None else people.rows_per_person
+
+
 @lru_cache(maxsize=64)
-def promised(kind: str, variance: float, delta: float, eta: float, tables: int) -> CountPromise:
-    """All that is said of noise of that variance."""
-    spent = account(kind, variance, tables, at=AT, change=CHANGE)
+def promised(
+    kind: str,
+    variance: float,
+    delta: float,
+    eta: float,
+    tables: int,
+    people: ProtectedPeople | None = None,
+) -> CountPromise:
+    """All that is said of noise whose unit variance is that."""
+    change = change_of(rows_of(people))
+    spent = account(kind, variance, tables, at=AT, change=change)
     return CountPromise(
         unit_variance=variance,
         delta=delta,
         eta=eta,
-        breach=breaches(kind, variance, tables, delta, CHANGE).end,
+        breach=breaches(kind, variance, tables, delta, change).end,
         rho=spent.rho,
         rho_holds=spent.rho_holds,
         epsilon=spent.epsilon if math.isfinite(spent.epsilon) else None,
         epsilon_delta=AT,
+        unit=unit_of(people),
     )
 
 
@@ -142,7 +176,8 @@ class ConjunctParameters(ManifestPart):
     )
     noise_parameter: int | Finite = Field(
         description="binomial: R, the fair coins of which half are subtracted; gaussian: σ. "
-        "Two figures change with a row, so that the variance is 2·V"
+        "Two figures change with a row, so that the variance is 2·V; 2·c²·V where people have up "
+        "to c rows"
     )
 
 
@@ -160,7 +195,7 @@ class ConjunctGuarantee(ManifestPart):
     unit: str
 
 
-class ConjunctManifest(Manifest):
+class ConjunctManifest(PeopleManifest):
     """Noisy counts of every combination of values, for every set of d columns."""
 
     method: Literal["conjuncts"] = "conjuncts"
@@ -170,6 +205,7 @@ class ConjunctManifest(Manifest):
     def check(self) -> None:
         """Refuse numbers of tables, figures or noise that do not agree."""
         p, columns = self.parameters, len(self.schema_.names)
+        self.check_people()
         if p.arity > columns:
             raise ValueError(f"tables of {p.arity} columns, and there are {columns}")
         if self.public_rows is None or self.public_rows < 1:
@@ -179,7 +215,8 @@ class ConjunctManifest(Manifest):
         if self.rows != self.published.figures:
             raise ValueError(f"{self.rows} figures are not all that the tables have")
         if p.noise_parameter != self.law.parameter:
-            raise ValueError(f"the noise is not {p.noise} noise of 2·{p.unit_variance}")
+            changed = change_of(self.rows_per_person).l2_squared
+            raise ValueError(f"the noise is not {p.noise} noise of {changed}·{p.unit_variance}")
 
     def weakness(self) -> str:
         """Log-odds may rise by so much that a belief may become near certainty."""
@@ -188,7 +225,8 @@ class ConjunctManifest(Manifest):
     @property
     def law(self) -> NoiseLaw:
         """The law of the noise on each figure."""
-        return noise_law(self.parameters.noise, self.parameters.unit_variance, CHANGE)
+        change = change_of(self.rows_per_person)
+        return noise_law(self.parameters.noise, self.parameters.unit_variance, change)
 
     @property
     def sets(self) -> list[tuple[str, ...]]:
@@ -199,7 +237,7 @@ class ConjunctManifest(Manifest):
     def published(self) -> Published:
         """The tables, for computing the error to expect."""
         p = self.parameters
-        rho = p.tables / (2 * p.unit_variance)
+        rho = p.tables / (2 * p.unit_variance * self.rows_per_person**2)
         return Published(tuple(self.schema_.sizes), p.arity, p.halves, self.public_rows or 0, rho)
 
     @property
@@ -257,7 +295,8 @@ def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
             f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.epsilon_delta:g}, "
             "for replacing a row.",
         ))  # fmt: skip
-    return [void(one) for one in found] if manifest.simulated else found
+    kept = [void(one) for one in found] if manifest.simulated else found
+    return about_people(kept, manifest.people)
 
 
 def conjuncts_not_promised() -> list[Statement]:

@@ -12,10 +12,13 @@ from voile.kinds.options import (
     ColumnsOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
     WeakOption,
+    check_person,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Noise, Nulls
@@ -61,10 +64,10 @@ class CountOptions(Options):
     ] = None  # fmt: skip
     noise: Annotated[
         Noise,
-        Flag(
-            "conjuncts: binomial or gaussian. marginals: gaussian or geometric (what errs least)."
-        ),
+        Flag("conjuncts: binomial or gaussian. marginals: gaussian or geometric."),
     ] = "binomial"
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
@@ -73,6 +76,7 @@ class CountOptions(Options):
     def _check(self) -> CountOptions:
         from voile.privacy.interactive.confidence import check_promise  # noqa: PLC0415  (flags load without it)
 
+        check_person(self)
         if self.direct and self.subsets is not None:
             raise UsageError(
                 f"{spelled('subsets')} does not go with {spelled('direct', True)}, which counts "
@@ -107,5 +111,7 @@ class CountKeywords(TypedDict, total=False):
     rho: float | None
     noise: Noise
     weak: bool
+    person: str | None
+    rows_per_person: int | None
     name: str | None
     simulate_seed: int | None

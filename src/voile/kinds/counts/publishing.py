@@ -21,11 +21,11 @@ from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.expected import Published, best_halves
 from voile.kinds.counts.manifest import (
-    CHANGE,
     ConjunctGuarantee,
     ConjunctManifest,
     ConjunctParameters,
     CountPromise,
+    change_of,
     conjunct_disclosed,
     promise_for_delta,
     promise_for_rho,
@@ -36,6 +36,7 @@ from voile.kinds.counts.release import ConjunctRelease, file_schema
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import ROW_GROUP, tuples
+from voile.kinds.people import people_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
@@ -257,21 +258,22 @@ def terms(
     """How many halves, and the noise; from public numbers alone."""
     check_sizes(options.arity, sizes, 0)
     halves = 0 if options.direct else options.subsets
+    most, people = options.rows_per_person or 1, people_of(options)
     if halves is None:
         rho = (
             options.rho
             or promise_for_delta("gaussian", options.delta or DELTA, options.eta, 1000).rho
         )
-        halves = best_halves(len(sizes), options.arity, rows, rho)
+        halves = best_halves(len(sizes), options.arity, rows, rho / most**2)
     published = Published(sizes, options.arity, halves, rows, 1.0)
     check_sizes(options.arity, sizes, published.figures)
     if options.rho is not None:
-        promise = promise_for_rho(options.noise, options.rho, options.eta, published.tables)
+        promise = promise_for_rho(options.noise, options.rho, options.eta, published.tables, people)
     else:
         promise = promise_for_delta(
-            options.noise, options.delta or DELTA, options.eta, published.tables
+            options.noise, options.delta or DELTA, options.eta, published.tables, people
         )
-    return replace(published, rho=promise.rho), promise
+    return replace(published, rho=promise.rho / most**2), promise
 
 
 def check_sizes(arity: int, sizes: Sequence[int], figures: int) -> None:
@@ -337,7 +339,7 @@ def manifest_of(prepared: CountInput, options: CountOptions) -> ConjunctManifest
     schema, published, promise = prepared.schema, prepared.published, prepared.promise
     stated = asdict(promise)
     variance = stated.pop("unit_variance")
-    law = noise_law(options.noise, variance, CHANGE)
+    law = noise_law(options.noise, variance, change_of(options.rows_per_person or 1))
     return ConjunctManifest(
         voile=__version__,
         name=prepared.name,
@@ -350,6 +352,7 @@ def manifest_of(prepared: CountInput, options: CountOptions) -> ConjunctManifest
             noise_parameter=law.parameter,
         ),
         guarantee=ConjunctGuarantee(**stated),
+        people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=conjunct_disclosed(schema, options.nulls),

@@ -240,7 +240,8 @@ def check_counts(release: ConjunctRelease, some: tuple[str, ...]) -> None:
 def check_promise(release: ConjunctRelease) -> None:
     """Refuse a guarantee that does not follow from the noise."""
     p, g = release.manifest.parameters, release.manifest.guarantee
-    kept = promised(p.noise, p.unit_variance, g.delta, g.eta, p.tables)
+    people = release.manifest.people
+    kept = promised(p.noise, p.unit_variance, g.delta, g.eta, p.tables, people)
     for name, value in asdict(kept).items():
         if name != "unit_variance" and not agree(getattr(g, name), value):
             raise ReleaseError(

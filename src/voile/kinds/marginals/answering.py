@@ -36,6 +36,7 @@ from voile.answering.columns import (
     Intervals,
     terms_of,
 )
+from voile.answering.count_law import whole_interval
 from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
 from voile.answering.quantiles import (
     CumulativeCounts,
@@ -59,7 +60,6 @@ from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.marginals.errors import ErrorLaw
-from voile.kinds.marginals.errors import interval as count_ends
 from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import Model
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
@@ -396,7 +396,7 @@ class MarginalEstimator(Formulas):
         counts, squares = self.estimates[:, place], self.errors(self._only(place))
 
         def ends(confidence: float) -> tuple[Floats, Floats]:
-            low, high = count_ends(counts, squares, confidence)
+            low, high = whole_interval(counts, squares, confidence)
             low, high = (np.where(squares > 0, end, counts) for end in (low, high))
             if self.rows is not None:
                 high = np.minimum(high, float(self.rows))

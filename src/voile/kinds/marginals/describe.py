@@ -11,11 +11,11 @@ from voile.kinds.marginals.beliefs import rise_of_beliefs
 from voile.kinds.marginals.expected import MATTERS, expected_noise
 from voile.kinds.marginals.manifest import (
     CELL,
-    DOING,
     FIGURE,
     MEASUREMENT,
     MODEL_FILE,
     MarginalManifest,
+    doing_of,
 )
 
 PART = "data/part-00000.parquet"
@@ -23,9 +23,10 @@ NOT_PROMISED = """\
 - Nothing about a second release of the same people, or answers of a server: the losses of \
 all add up.
 - Nothing about facts that hold for a whole group: the release exists to show those.
-- Nothing about people who have several rows, beyond what one row can do.
 - Synthetic rows are drawn from the model. They are nobody's, and statistics of them have no error \
 bars."""
+SEVERAL_ROWS = "- Nothing about people who have several rows, beyond what one row can do."
+"""Where nothing says whose a row is."""
 WHICH = {
     "all": "of every set of up to {} columns",
     "given": "of the sets of columns that the steward named, up to {} together",
@@ -43,7 +44,7 @@ def describe_marginals(manifest: MarginalManifest) -> str:
         what=f"Noisy counts{of}: tables {WHICH[p.tables].format(p.order)}, {manifest.rows:,} "
         "figures in all, and a model fitted to them.",
         promised=promised(manifest),
-        not_promised=[NOT_PROMISED],
+        not_promised=[NOT_PROMISED, *([SEVERAL_ROWS] if manifest.people is None else [])],
         counting=counting(manifest),
         before=accuracy(manifest),
     )
@@ -52,16 +53,17 @@ def describe_marginals(manifest: MarginalManifest) -> str:
 def promised(manifest: MarginalManifest) -> list[str]:
     """Differential privacy and what it means, line by line."""
     g = manifest.guarantee
-    doing = DOING[g.unit]
+    doing = doing_of(g.unit, manifest.people)
+    whom = "row" if manifest.people is None else "person"
     if g.kind == "dp":
         return [
             f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}: whatever is seen is at "
-            f"most e^ε times as likely with the row as without. A belief of 0.5 about one row "
-            f"becomes at most {risen(0.5, rise_of_beliefs(manifest, 0.0)):.3g}.",
+            f"most e^ε times as likely with the {whom} as without. A belief of 0.5 about one "
+            f"{whom} becomes at most {risen(0.5, rise_of_beliefs(manifest, 0.0)):.3g}.",
         ]
     return [
         f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
-        f"But for a chance of δ, a belief of 0.5 about one row becomes at most "
+        f"But for a chance of δ, a belief of 0.5 about one {whom} becomes at most "
         f"{risen(0.5, rise_of_beliefs(manifest, g.delta)):.3g}.",
         "",
         f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"

@@ -19,7 +19,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist
 
 import numpy as np
 
@@ -383,18 +382,3 @@ def sided(counts: Floats, rows: float) -> Floats:
     """Few rows outside a selection are as easy as few rows inside."""
     x = np.clip(counts, 0, max(rows, 0))
     return np.asarray(x * (1 - x / max(rows, 1.0)))
-
-
-def interval(estimates: Floats, errors: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Whole numbers between which a count lies, with this probability.
-
-    Noise is as likely up as down; small counts that a model expects are skewed, as a gamma law is.
-    """
-    from scipy.special import gammaincinv  # noqa: PLC0415  (slow to import)
-
-    spread = np.maximum(errors, LEAST)
-    reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(spread)
-    means = np.maximum(estimates, LEAST)
-    skewed = gammaincinv(means**2 / spread, (1 + level) / 2) * spread / means
-    low = np.floor(np.maximum(estimates - reach, 0))
-    return low, np.maximum(np.ceil(np.maximum(estimates + reach, skewed)), 0)

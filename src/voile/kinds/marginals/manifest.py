@@ -12,12 +12,12 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from voile.kinds.manifest import (
     Disclosed,
     Finite,
-    Manifest,
     ManifestPart,
     read_off_disclosed,
     weak_epsilon,
 )
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.learning.account import SchemaAccount
 from voile.options.choices import Unit
 from voile.privacy.guarantees.statements import Statement, not_kept, void
@@ -67,7 +67,9 @@ class MarginalParameters(ManifestPart):
     rows_figure: int | None = Field(
         default=None, ge=-MOST_ROWS, le=MOST_ROWS, description="What that look showed"
     )
-    selection_rho: Finite = Field(default=0.0, ge=0, description="ρ that choosing tables cost")
+    selection_rho: Finite = Field(
+        default=0.0, ge=0, description="ρ that choosing tables cost, for one row"
+    )
     selection_epsilon: Finite = Field(
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
     )
@@ -120,7 +122,7 @@ class MarginalGuarantee(ManifestPart):
     mu: float | None = Field(description="μ of Gaussian differential privacy, where it holds")
 
 
-class MarginalManifest(Manifest):
+class MarginalManifest(PeopleManifest):
     """Noisy tables of every few columns, and a model fitted to them."""
 
     method: Literal["marginals", "full-table"] = "marginals"
@@ -136,6 +138,7 @@ class MarginalManifest(Manifest):
     def check(self) -> None:
         """Refuse tables, figures or noise that do not agree."""
         p, g = self.parameters, self.guarantee
+        self.check_people()
         if p.unit != g.unit:
             raise ValueError(f"noise for {p.unit}, and a promise for {g.unit}")
         account = p.schema_account
@@ -143,6 +146,11 @@ class MarginalManifest(Manifest):
             raise ValueError(
                 f"a domain learnt with {account.noise} noise for {account.unit}, and tables with "
                 f"{p.noise} noise for {p.unit}"
+            )
+        if account is not None and account.rows_per_person != self.rows_per_person:
+            raise ValueError(
+                f"a domain learnt for {account.rows_per_person} rows of a person, and tables for "
+                f"{self.rows_per_person}"
             )
         if (p.rows_scale is None) != (p.rows_figure is None):
             raise ValueError("a look at the number of rows has a figure and a scale")
@@ -187,6 +195,7 @@ class MarginalManifest(Manifest):
             p.selection_rho,
             p.selection_epsilon,
             p.schema_account.spent() if p.schema_account is not None else NOTHING,
+            self.rows_per_person,
         )
 
     @property
@@ -246,7 +255,7 @@ DOING = {"add-remove": "adding or removing a row", "exchange": "exchanging a row
 def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
     """ε alone, or (ε, δ) and ρ-zCDP."""
     g = manifest.guarantee
-    unit, doing = UNITS[g.unit], DOING[g.unit]
+    unit, doing = UNITS[g.unit], doing_of(g.unit, manifest.people)
     who = "exclusive" if g.unit == "exchange" else "independent"
     if g.kind == "dp":
         found = [Statement(
@@ -283,7 +292,17 @@ def marginal_statements(manifest: MarginalManifest) -> list[Statement]:
                 {"kind": "gdp", "mu": g.mu, "unit": unit}, who, ANYONE, how,
                 f"Gaussian differential privacy with μ = {g.mu:.4g}, for {doing}.",
             ))  # fmt: skip
-    return [void(one) for one in found] if manifest.simulated else found
+    kept = [void(one) for one in found] if manifest.simulated else found
+    return about_people(kept, manifest.people)
+
+
+def doing_of(unit: Unit, people: ProtectedPeople | None) -> str:
+    """Between which tables a promise holds, in words."""
+    if people is None:
+        return DOING[unit]
+    if unit == "add-remove":
+        return f"adding or removing {people.one}"
+    return f"exchanging the rows of {people.one} for as many others"
 
 
 def threshold_delta(manifest: MarginalManifest) -> float:

@@ -15,6 +15,9 @@ White noise
 on a table is white on each of its centred components, and these are uncorrelated. So several tables
 give component c the variance 1/Σ_{s⊇c} 1/(v_s·Π_{i∈s∖c} n_i), and estimates have the same form.
 
+A person with up to c rows does at most c times what one row does: μ and ε are c times as large, and
+ρ is c² times (docs/mathematics, section 47).
+
 The account reads scales alone: what chose them need not be trusted.
 """
 
@@ -84,7 +87,9 @@ class MeasurementPlan:
     selection_epsilon: float = 0.0
     """The same where noise is geometric."""
     schema: Spent = NOTHING
-    """What learning the domain cost before anything was measured."""
+    """What learning the domain cost before anything was measured, for a person with all rows."""
+    rows_per_person: int = 1
+    """c, of the account: a group of c rows has c times the ε and the μ, and c² times the ρ."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sizes)
@@ -96,6 +101,8 @@ class MeasurementPlan:
             raise ValueError(f"choosing tables cannot cost ρ = {self.selection_rho:g}")
         if not (math.isfinite(self.selection_epsilon) and self.selection_epsilon >= 0):
             raise ValueError(f"choosing tables cannot cost ε = {self.selection_epsilon:g}")
+        if self.rows_per_person < 1:
+            raise ValueError(f"a person with {self.rows_per_person} rows")
         if self.schema.mu if self.noise == "geometric" else self.schema.epsilon:
             raise ValueError(f"a domain learnt with other noise than {self.noise} noise")
         unused = self.selection_epsilon if self.noise == "gaussian" else self.selection_rho
@@ -119,7 +126,8 @@ class MeasurementPlan:
             more = (self.cells(m) / m.scale) ** 2
             precisions[m.columns] = precisions.get(m.columns, 0.0) + more
         ideal = ResidualPlan(self.sizes, {c: 1 / p for c, p in precisions.items()})
-        return (look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)) * UP
+        row = look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)
+        return row * self.rows_per_person**2 * UP
 
     @property
     def mu(self) -> float | None:
@@ -139,14 +147,16 @@ class MeasurementPlan:
         if self.rows_scale and self.unit == "add-remove":
             rates.append(1 / self.rows_scale)
         moved = math.fsum(rates) * (1 if self.unit == "add-remove" else 2)
-        return (moved + self.selection_epsilon + self.schema.epsilon) * UP
+        measured = (moved + self.selection_epsilon) * self.rows_per_person
+        return (measured + self.schema.epsilon) * UP
 
     @property
     def rho(self) -> float:
         """ρ of zCDP."""
         if (pure := self.pure_epsilon) is not None:
             return pure * math.tanh(pure / 2) * UP
-        return self.measured_rho + self.selection_rho + self.schema.mu**2 / 2 * UP
+        chosen = self.selection_rho * self.rows_per_person**2
+        return self.measured_rho + chosen + self.schema.mu**2 / 2 * UP
 
     def delta_at(self, epsilon: float) -> float:
         """The least δ that is known at ε; what a threshold fails with is part of it."""

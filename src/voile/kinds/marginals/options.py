@@ -15,11 +15,14 @@ from voile.kinds.options import (
     EpsilonOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaShareOption,
     SchemaSource,
     SeedOption,
     WeakOption,
+    check_person,
 )
 from voile.options import Flag, Options, Reader, split_names
 from voile.options.choices import MarginalNoise, Nulls, Unit
@@ -91,6 +94,8 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     schema_share: SchemaShareOption = None
     weak: WeakOption = False
     name: NameOption = None
@@ -126,6 +131,7 @@ class MarginalOptions(Options):
                 "given",
                 hint=f"state the promise with {spelled('epsilon')}",
             )
+        check_person(self)
         self._check_range()
         self._check_tables()
         return self
@@ -191,6 +197,8 @@ class MarginalKeywords(TypedDict, total=False):
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    person: str | None
+    rows_per_person: int | None
     schema_share: float | None
     weak: bool
     name: str | None

@@ -62,6 +62,7 @@ from voile.kinds.marginals.release import (
 )
 from voile.kinds.marginals.residuals import Columns, balanced
 from voile.kinds.parquet import ROW_GROUP
+from voile.kinds.people import people_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.learning import LearningBudget, LearntSchema, SchemaAccount
@@ -79,6 +80,8 @@ SCHEMA_SHARE, SCHEMA_DELTA = 0.1, 0.1
 """The share of the budget, and of δ, that learning the domain takes."""
 WORKLOAD_ORDER = 3
 """Columns of a table for questions that read more of them."""
+LOST = 1 + 1e-10
+"""What multiplying by the rows of a person may lose in floats."""
 LOOK = 0.01
 """The share of the budget that a first look at the number of rows takes, where one is needed."""
 
@@ -231,6 +234,8 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
     source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
     account = learnt.account if learnt is not None else None
     chosen = chosen_terms(options, coded, schema, source, name, progress, account)
+    most = options.rows_per_person or 1
+    chosen = replace(chosen, plan=replace(chosen.plan, rows_per_person=most))
     check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
     return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress, account)
 
@@ -266,7 +271,11 @@ def learning_budget(options: MarginalOptions) -> LearningBudget:
     whole, share = budget_of(options), options.schema_share or SCHEMA_SHARE
     delta = options.delta or (AT if options.rho else DELTA)
     return LearningBudget(
-        "gaussian", min(whole.whole, whole.with_choice) * share, delta * SCHEMA_DELTA, options.unit
+        "gaussian",
+        min(whole.whole, whole.with_choice) * share,
+        delta * SCHEMA_DELTA,
+        options.unit,
+        options.rows_per_person or 1,
     )
 
 
@@ -288,7 +297,7 @@ def chosen_terms(
 ) -> ChosenTables:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
     spent = account.spent() if account is not None else NOTHING
-    budget = budget_of(options, spent)
+    budget = row_budget(options, spent)
     known = account.rows if account is not None else None
     found = _chosen(options, rows, schema, source, name, progress, budget, known)
     return replace(found, plan=replace(found.plan, schema=spent)) if account else found
@@ -340,7 +349,7 @@ def planned(
 
 
 def budget_of(options: MarginalOptions, spent: Spent = NOTHING) -> MeasuringBudget:
-    """What the promise leaves to measure with after learning the domain.
+    """What the promise leaves to measure with after learning the domain, for a person.
 
     A choice of tables makes the account zCDP's.
     """
@@ -352,6 +361,15 @@ def budget_of(options: MarginalOptions, spent: Spent = NOTHING) -> MeasuringBudg
     delta = (DELTA if options.delta is None else options.delta) - spent.delta
     whole, chosen = rho_for(epsilon, delta), rho_for(epsilon, delta, chosen=True)
     return MeasuringBudget("gaussian", options.unit, whole, chosen).after(spent)
+
+
+def row_budget(options: MarginalOptions, spent: Spent) -> MeasuringBudget:
+    """The same for one row: a person with c rows has c times its ε, and c² times its ρ."""
+    found, most = budget_of(options, spent), options.rows_per_person or 1
+    if most == 1:
+        return found
+    times = LOST * (most if found.noise == "geometric" else most**2)
+    return replace(found, whole=found.whole / times, with_choice=found.with_choice / times)
 
 
 def check_number(columns: int, order: int) -> None:
@@ -527,6 +545,7 @@ def manifest_of(
             seed=seed,
             law=LawNumbers(**asdict(model.law)),
         ),
+        people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=marginals_disclosed(schema, options.nulls, plan.unit),

@@ -79,6 +79,7 @@ def combine(
     check_target(Path(to), overwrite=overwrite)
     opened = [p if isinstance(p, LocalRelease) else LocalRelease.open(p) for p in parts]
     check_apart(opened)
+    check_rows(opened)
     called = name or opened[0].name
     check_name(called)
     keys = {part.manifest.parameters.row_key for part in opened}
@@ -143,6 +144,17 @@ def check_apart(parts: Sequence[LocalRelease]) -> None:
     digests = [part.manifest.digest for part in parts]
     if len(set(digests)) < len(digests):
         raise UsageError("one part is named twice", hint="name each release once")
+
+
+def check_rows(parts: Sequence[LocalRelease]) -> None:
+    """Refuse parts of people with several rows: nothing says how many of them the parts share."""
+    for part in parts:
+        if part.manifest.people is not None:
+            raise UsageError(
+                f"{str(part.path)!r} has up to {part.manifest.rows_per_person:,} rows of each "
+                "person, and another part may have more of the same people",
+                hint=f"put the tables together, and perturb them once with {spelled('person')}",
+            )
 
 
 def stacked(parts: Sequence[LocalRelease]) -> CombinedRows:

@@ -16,8 +16,9 @@ NOT_PROMISED = """\
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing about whether a row is there at all, nor about when or from where it was sent.
 - Less to someone who knows how the columns of one row are correlated: the ε of a row is the sum \
-over its columns.
-- Less about people who have several rows: each row spends its own ε."""
+over its columns."""
+SEVERAL_ROWS = "- Less about people who have several rows: each row spends its own ε."
+"""Where nothing says whose a row is."""
 OWN = """\
 - Nothing, about columns whose replacements are their own values, against someone who knows that \
 a value is rare: where it is seen, it is likely to be somebody's own."""
@@ -37,7 +38,7 @@ def describe_local(manifest: LocalManifest) -> str:
         what=f"A table of {manifest.rows:,} rows that were perturbed {who}: values were kept by "
         "chance, or replaced.",
         promised=[*promised(manifest), f"The promise is about {manifest.guarantee.unit}."],
-        not_promised=not_promised(manifest.mechanism),
+        not_promised=not_promised(manifest.mechanism, people=manifest.people is not None),
         counting=counting(manifest, manifest.mechanism),
         before=changed_before(manifest),
     )
@@ -71,11 +72,13 @@ def promised(manifest: LocalManifest) -> list[str]:
     ratio = math.exp(min(epsilon, 700))
     beliefs = ", ".join(f"{p:g} to {chance(after(p, epsilon))}" for p in BELIEFS)
     little = after(0.1, epsilon) > NEARLY_SURE
-    what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a whole row"
+    whom = "a row" if manifest.people is None else f"all rows of {manifest.people.one}"
+    what = f"the perturbed columns of {whom}" if manifest.mechanism.tells_columns else whom
+    what = what.replace("a row", "a whole row") if what == "a row" else what
     return [
         f"Local differential privacy with ε = {epsilon:.4g} for {what}: whatever they hold, "
         f"the chance of what is seen of it changes by a factor of at most e^ε = {ratio:.4g}. So a "
-        "belief about a row can rise at most from "
+        f"belief about {'a row' if manifest.people is None else 'a person'} can rise at most from "
         f"{beliefs}.",
         *(["**That promises next to nothing.**"] if little else []),
         *columns_promised(manifest),
@@ -100,9 +103,9 @@ def columns_promised(manifest: LocalManifest) -> list[str]:
     return [*lines, ""]
 
 
-def not_promised(mechanism: Local) -> list[str]:
+def not_promised(mechanism: Local, *, people: bool) -> list[str]:
     """What is not promised, in words."""
-    lines = [NOT_PROMISED]
+    lines = [NOT_PROMISED] if people else [NOT_PROMISED, SEVERAL_ROWS]
     if not isinstance(mechanism, WholeRows):
         if not mechanism.local:
             lines.append(OWN)

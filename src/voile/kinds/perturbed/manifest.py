@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, ManifestPart, read_off_disclosed
+from voile.kinds.manifest import Disclosed, ManifestPart, read_off_disclosed
+from voile.kinds.people import PeopleManifest, ProtectedPeople
 from voile.kinds.perturbed.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Schema
 
@@ -52,12 +53,12 @@ class LocalParameters(ManifestPart):
 
 
 class LocalGuarantee(ManifestPart):
-    """What is promised about one row."""
+    """What is promised about one row, or about one person."""
 
     kind: Literal["local"] = "local"
     epsilon: float | None = Field(
-        description="Local differential privacy of a row but for its public columns; null where "
-        "no ε holds"
+        description="Local differential privacy of a row, or of all rows of a person, but for "
+        "public columns; null where no ε holds"
     )
     columns: dict[str, float | None] = Field(
         description="The same for each column; null where none holds"
@@ -65,7 +66,7 @@ class LocalGuarantee(ManifestPart):
     unit: str
 
 
-class LocalManifest(Manifest):
+class LocalManifest(PeopleManifest):
     """Rows that were perturbed one by one."""
 
     method: Literal["retention", "frapp"]
@@ -81,6 +82,9 @@ class LocalManifest(Manifest):
         """Refuse parameters that no mechanism has."""
         if (self.method == "frapp") != (self.parameters.joint is not None):
             raise ValueError(f"method {self.method} does not go with these parameters")
+        self.check_people()
+        if self.people is not None and (self.parameters.collected or self.parameters.row_key):
+            raise ValueError("rows that were sent or have a key are not those of a person")
         _ = self.mechanism
 
 
@@ -114,18 +118,22 @@ def columns_of(mechanism: Local, schema: Schema) -> dict[str, ColumnPart]:
     }
 
 
-def local_guarantee(mechanism: Local, schema: Schema, *, collected: bool) -> LocalGuarantee:
-    """The promise as it is written down."""
+def local_guarantee(
+    mechanism: Local, schema: Schema, *, collected: bool, people: ProtectedPeople | None = None
+) -> LocalGuarantee:
+    """The promise as it is written down; of several rows of a person, each spends its own ε."""
+    most = 1 if people is None else people.rows_per_person
     per_column = {} if isinstance(mechanism, WholeRows) else {
-        name: finite(column.epsilon())
+        name: finite(most * column.epsilon())
         for name, column in zip(schema.names, mechanism.columns, strict=True)
     }  # fmt: skip
     where = "by whoever it is about" if collected else "before the table left its holder"
     return LocalGuarantee(
-        epsilon=finite(mechanism.epsilon()),
+        epsilon=finite(most * mechanism.epsilon()),
         columns=per_column,
-        unit=f"the values of one row, perturbed {where}, but for columns that are public; that the "
-        "row is there is told",
+        unit=f"the values of {'one row' if people is None else people.one}, perturbed {where}, but "
+        f"for columns that are public; that the {'rows are' if most > 1 else 'row is'} there is "
+        "told",
     )
 
 

@@ -85,9 +85,11 @@ def check_epsilon(mechanism: Local, schema: Schema, options: PerturbOptions) -> 
                     f"column {name!r} is public, and has no ε",
                     hint=f"say {spelled('retention', {name: 1})}",
                 )
-    if not mechanism.epsilon() <= options.most_epsilon:
+    epsilon = mechanism.epsilon() * (options.rows_per_person or 1)
+    whom = "a row" if options.person is None else "a person"
+    if not epsilon <= options.most_epsilon:
         raise PromiseError(
-            f"these retentions have ε = {mechanism.epsilon():.4g} for a row, more than "
+            f"these retentions have ε = {epsilon:.4g} for {whom}, more than "
             f"{options.most_epsilon:g}",
             hint="`voile plan --local` finds the retentions that keep an ε",
         )

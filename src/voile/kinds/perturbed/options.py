@@ -13,9 +13,12 @@ from voile.kinds.options import (
     ColumnsOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
+    check_person,
 )
 from voile.options import BY_COLUMN, Flag, Options, Reader, by_name
 from voile.options.choices import Nulls
@@ -74,9 +77,13 @@ class PerturbOptions(Options):
     ] = None
     most_epsilon: Annotated[
         float | None,
-        Flag("Refuse retentions with a larger local ε for a row.", hint="such as 8"),
+        Flag(
+            "Refuse retentions with a larger local ε for a row, or for a person.", hint="such as 8"
+        ),
         Field(gt=0),
     ] = None
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -96,6 +103,13 @@ class PerturbOptions(Options):
 
     @model_validator(mode="after")
     def _check(self) -> PerturbOptions:
+        check_person(self)
+        if self.person is not None and self.row_key is not None:
+            raise UsageError(
+                f"{spelled('row_key')} does not go with {spelled('person')}: each part would keep "
+                "other rows of a person",
+                hint="perturb a table that has all columns, or leave one of them out",
+            )
         if self.distribution is None:
             self._check_words()
         whole = spelled("whole_rows")
@@ -154,6 +168,8 @@ class PerturbKeywords(TypedDict, total=False):
     row_key: str | None
     suppress_below: int | None
     most_epsilon: float | None
+    person: str | None
+    rows_per_person: int | None
     name: str | None
 
 

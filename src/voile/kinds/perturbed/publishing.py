@@ -21,6 +21,7 @@ from voile.errors import ReleaseError, TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import write_part, write_table
+from voile.kinds.people import ProtectedPeople, people_of
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     LocalParameters,
@@ -214,6 +215,7 @@ def perturbed(
     progress.start("perturbing", len(codes))
     shown = shuffled(mechanism, schema, codes, key, progress)
     check_perturbed(mechanism, schema, codes, shown)
+    said = warnings(mechanism, schema, options.row_key, options.rows_per_person or 1)
     return RowsDraft(
         shown,
         schema,
@@ -225,7 +227,8 @@ def perturbed(
         row_key=options.row_key,
         keys=keys,
         rows_in=rows,
-        notes=(*notes, *kept.notes, *warnings(mechanism, schema, options.row_key)),
+        notes=(*notes, *kept.notes, *said),
+        people=people_of(options),
     )
 
 
@@ -256,9 +259,11 @@ def check_keys(keys: pa.Array | None, name: str | None) -> None:
         raise TableError(f"row key {name!r} repeats itself", hint="each row needs its own key")
 
 
-def warnings(mechanism: Local, schema: Schema, row_key: str | None) -> list[str]:
+def warnings(
+    mechanism: Local, schema: Schema, row_key: str | None, rows_per_person: int = 1
+) -> list[str]:
     """What the holder should know before the release leaves."""
-    found = little_promised(mechanism.epsilon())
+    found = little_promised(mechanism.epsilon() * rows_per_person)
     if row_key is not None:
         found.append(f"this part tells {row_key} of every row: combine it, and do not publish it")
     if isinstance(mechanism, WholeRows):
@@ -385,6 +390,7 @@ class RowsDraft(WrittenDraft):
     keys: pa.Array | None = None
     rows_in: int = 0
     notes: tuple[str, ...] = ()
+    people: ProtectedPeople | None = None
 
     def write(self, folder: Path) -> LocalManifest:
         """Rows are sorted: their order discloses nothing."""
@@ -411,7 +417,10 @@ class RowsDraft(WrittenDraft):
             name=self.name,
             method="retention" if joint is None else "frapp",
             parameters=parameters,
-            guarantee=local_guarantee(mechanism, schema, collected=self.collected),
+            guarantee=local_guarantee(
+                mechanism, schema, collected=self.collected, people=self.people
+            ),
+            people=self.people,
             simulated=self.simulated,
             nulls=self.nulls,
             disclosed=locally_disclosed(schema, parameters, mechanism, self.nulls),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from voile.arrays import Floats
 from voile.errors import ReleaseError, UsageError, spelled
+from voile.kinds.people import about_people
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
@@ -75,18 +76,25 @@ class LocalRelease(Release):
         columns = zip(self.schema.names, self.mechanism.columns, strict=True)
         return {name: column.ratio() for name, column in columns}
 
+    def person_ratio(self) -> Fraction | None:
+        """e^ε exactly of whom the promise is about: a row, or all rows of a person."""
+        ratio = self.mechanism.ratio()
+        return None if ratio is None else ratio**self.manifest.rows_per_person
+
     def promised(self) -> list[Statement]:
         """What the release keeps, as statements that can be compared and converted."""
-        return local_statements(self.mechanism.ratio(), simulated=self.manifest.simulated)
+        found = local_statements(self.person_ratio(), simulated=self.manifest.simulated)
+        return about_people(found, self.manifest.people)
 
     def not_promised(self) -> list[Statement]:
         """What it must not be taken to keep."""
-        return locally_not_promised(self.mechanism.ratio(), self.column_ratios())
+        return locally_not_promised(self.person_ratio(), self.column_ratios())
 
     @property
     def promise_in_short(self) -> str:
         """What it promises, in a line."""
-        return f"local ε = {self.mechanism.epsilon():.3g} for a row"
+        epsilon = self.manifest.rows_per_person * self.mechanism.epsilon()
+        return f"local ε = {epsilon:.3g} for {'a row' if self.protects == 'record' else 'a person'}"
 
     # ------------------------------------------------------------------ measuring it
 
@@ -124,7 +132,9 @@ class LocalRelease(Release):
             raise ReleaseError("manifest.json: nobody can swap values alone")
         if terms.columns != columns_of(mechanism, self.schema):
             raise ReleaseError("manifest.json: the parameters contradict each other")
-        if manifest.guarantee != local_guarantee(mechanism, self.schema, collected=terms.collected):
+        if manifest.guarantee != local_guarantee(
+            mechanism, self.schema, collected=terms.collected, people=manifest.people
+        ):
             raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
         if manifest.disclosed != locally_disclosed(self.schema, terms, mechanism, manifest.nulls):
             raise ReleaseError("manifest.json does not say all that the release discloses")

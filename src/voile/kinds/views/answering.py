@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import APPROXIMATE, VALID, EstimatedColumn, Flags
+from voile.answering.columns import APPROXIMATE, NORMAL, EstimatedColumn, Flags
 from voile.answering.evidence import Evidence, checked_ranges, columns_read, distinct, term_sets
 from voile.answering.quantiles import CumulativeCounts, has_quantile, point, quantile_column
 from voile.answering.source import predicate_parts, value_range
@@ -77,7 +77,7 @@ def view_quantiles(
     found = distribution(quantile, where, groups, listed, source)
     exact = noiseless(mechanism) and not found.error.any()
     return quantile_column(
-        quantile, [cumulated(found, mechanism, quantile.share)], VALID, exact=exact
+        quantile, [cumulated(found, mechanism, quantile.share)], NORMAL, exact=exact
     )
 
 
@@ -273,7 +273,9 @@ class ViewEvidence(Evidence):
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
         """What the intervals of these columns cover."""
         stated = {c.covers for c in estimated}
-        covers = next((c for c in (REFINED, APPROXIMATE) if c in stated), estimated[0].covers)
+        covers = next(
+            (c for c in (REFINED, APPROXIMATE, NORMAL) if c in stated), estimated[0].covers
+        )
         if self.totals.domain_error.any() and covers != REFINED:
             covers += ", and over the sampling of the domain"
         return covers

@@ -42,6 +42,7 @@ def describe(manifest: ViewManifest) -> str:
         promised=[
             manifest.promise.explain(),
             f"The promise is about {manifest.guarantee.unit}.",
+            *_people(manifest),
             *_series(manifest),
             *_likely(manifest),
             *_weak(manifest),
@@ -53,6 +54,12 @@ def describe(manifest: ViewManifest) -> str:
         ],
         counting=counting(manifest.mechanism),
     )
+
+
+def _people(manifest: ViewManifest) -> list[str]:
+    if manifest.rows_per_person == 1:
+        return []
+    return ["Where a record is spoken of, all rows of one person are meant, together."]
 
 
 def _series(manifest: ViewManifest) -> list[str]:
@@ -109,7 +116,7 @@ def _linked(manifest: ViewManifest) -> list[str]:
     promise = manifest.promise
     if promise.adversary == "exclusive":
         return []
-    reached = float(manifest.mechanism.likelihood_ratio().linked_posterior(promise.prior))
+    reached = float(manifest.likelihood_ratio.linked_posterior(promise.prior))
     return [
         f"Someone with such a list, who gives each entry at most {promise.prior:.3g}, may come to "
         f"believe in one of them with up to {reached:.3g}. Against them, publish with "

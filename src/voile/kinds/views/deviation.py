@@ -1,14 +1,20 @@
 """How far a weighted sum over a view can be from its expectation.
 
 A view's sum of weights w is T = Σ_I w·K + Σ_D w·N with independent coins: K says whether a record
-was kept, N how many noise rows a tuple got. Its variance V needs Σ_I w², which is secret; that sum
-is itself bounded from both sides by what the view shows, with a part of the chance to err. Then two
-bounds hold for every table, and so does the smaller:
+was kept, N how many noise rows a tuple got. Its variance V needs Σ_I w², which is secret and is
+estimated from the view. With σ = √V and z = z(δ/2),
 
-  Bernstein     |T − E T| ≤ √(2·L·V) + c·M·L,  L = ln(2/δ),  M ≥ |w|: good for few rows
+  near normal   |T − E T| ≤ σ·(z + e),  e = (z³ − 3z)·κ/24 + (z⁵ − 10z³ + 15z)·γ²/72
+
+is Edgeworth's interval of both sides together, with the largest skewness γ and kurtosis κ that the
+weights allow, both of the order of M/σ, M ≥ |w|; and wider for what is not known of V. It is used
+where e is small beside z. Elsewhere, where rows are few, two bounds hold for every table:
+
+  Bernstein     |T − E T| ≤ √(2·L·V) + c·M·L,  L = ln(2/δ): good for few rows
   Berry–Esseen  |T − E T| ≤ z(δ/2 − e)·√V,  e = 0.56·Σ E|X−EX|³/V^{3/2}: good for many
 
-with V at its upper bound, and e at the lower bound of V.
+with V at an upper bound that the view gives, with a part of the chance to err, and e at the lower
+bound of V.
 
 c is 1/3 for coins, and max((1+2μ)/3, 1/ln(1/q)) for geometric noise: with it the cumulant
 generating function of N − μ stays below s²v/(2(1−cs)). E|N−μ|³ ≤ v·(1+2.5μ). The tests check both.
@@ -28,6 +34,10 @@ BERRY_ESSEEN = 0.56
 """For summands that differ (Shevtsova, 2010)."""
 SPENT_ON_VARIANCE = 0.1
 """The part of the chance to err that pays for the bounds on Σ_I w²."""
+MOST_CORRECTED = 0.35
+"""Up to this share of z, a correction of the normal interval is taken as one."""
+MOST_OF_ONE = 0.25
+"""The most that one row may be of V: beyond it, the bounds that hold for every table are used."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +74,38 @@ class CoinMoments:
         left = miss - spent
         bernstein = bernstein_bound(high, self.scale * largest, math.log(2 / left))
         found = np.minimum(bernstein, normal_bound(low, high, third, left))
+        members = (view - self.noise_mean * domain) / self.excess
+        found = np.minimum(found, self.near_normal(members, spread, largest, miss))
         # No row can count where no tuple does, and coins that never fall otherwise do not err.
         sure = (spread <= 0) | (self.kept_variance == self.noise_variance == 0)
         return np.where(sure, 0.0, found)
+
+    @np.errstate(all="ignore")
+    def near_normal(
+        self,
+        members: Floats,
+        spread: Floats,
+        largest: Floats,
+        miss: float,
+        *,
+        more: Floats | float = 0.0,
+    ) -> Floats:
+        """Edgeworth's deviation, wider for what is not known of V; ∞ where rows are too few.
+
+        `more` is added to V.
+        """
+        variance = self.variance(members, spread) + more
+        known = np.where(variance > 0, variance, np.nan)
+        step = largest**2 / known
+        third = (self.kept_third * np.maximum(members, 0.0) + self.noise_third * spread) / known
+        skewness = third**2 * step
+        z = -NormalDist().inv_cdf(miss / 2)
+        off = np.maximum(edgeworth(z, skewness, HEAVIEST * skewness), 0.0)
+        # Σ_I w² is known but for an error of at most M·σ/excess, and V by that much.
+        unsure = abs(self.kept_variance) / self.excess * np.sqrt(step) / 2
+        found = z * (unsure + np.sqrt(1 + unsure**2)) + off
+        few = ~(step <= MOST_OF_ONE) | ~(found <= (1 + MOST_CORRECTED) * z)
+        return np.where(few, np.inf, np.sqrt(variance) * found)
 
     def _members(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, log: float
@@ -84,6 +123,18 @@ class CoinMoments:
         most = up + linear / 2 + root(up)
         least = down + linear / 2 - root(down)
         return np.maximum(least, 0.0), np.maximum(most, 0.0)
+
+
+HEAVIEST = 1.5
+"""The excess kurtosis in units of the squared skewness: that of a gamma law, which is more than of
+sums of coins (1) or of Poisson's."""
+
+
+def edgeworth(z: float, skewness: Floats, kurtosis: Floats) -> Floats:
+    """By how much both tails beyond ±z are too heavy, as a step of z; of squared skewness."""
+    return np.asarray(
+        (z**3 - 3 * z) * kurtosis / 24 + (z**5 - 10 * z**3 + 15 * z) * skewness / 72, np.float64
+    )
 
 
 def bernstein_bound(variance: Floats, scale: Floats, log: float) -> Floats:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from voile.answering.arithmetic import as_ratio, evaluate
-from voile.answering.columns import EstimatedColumn, Flags, Formulas, Intervals, terms_of
+from voile.answering.columns import (
+    NORMAL,
+    EstimatedColumn,
+    Flags,
+    Formulas,
+    Intervals,
+    terms_of,
+)
+from voile.answering.count_law import whole_interval
 from voile.answering.totals import ListedGroups, NoiseShape, Totals, product
 from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
 from voile.estimate import Bound
-from voile.kinds.views.refinement.mixture import ErrorModel
+from voile.kinds.views.refinement.mixture import ErrorModel, doubted
 from voile.kinds.views.refinement.mixture import terms as error_terms
 from voile.query.aggregate import Formula, Total
 from voile.query.domain import DomainSums, Weights
@@ -77,6 +85,11 @@ class ViewEstimator(Formulas):
     def order(self) -> tuple[Term, ...]:
         """The terms, in the order of the totals' columns."""
         return self.totals.terms
+
+    @property
+    def covers(self) -> str:
+        """What an interval of a sum or a ratio covers."""
+        return NORMAL
 
     @cached_property
     def estimates(self) -> Floats:
@@ -172,8 +185,11 @@ class ViewEstimator(Formulas):
             for of in (self.totals.domain, self.totals.spread)
         )
         spread = np.where(sampled > 0, np.maximum(spread, LEAST_SAMPLED), spread)
-        largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
+        largest = self.largest_weight(used, slope)
         off = self.mechanism.deviation(view, domain, spread, largest, miss - spent)
+        if not any(term.values for term in used):  # counts move in steps
+            half = self.mechanism.total(largest / 2, np.zeros(len(largest)))
+            off = np.where(off > 0, off + half, off)
         return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
@@ -254,7 +270,11 @@ class Refiner:
         used = terms_of(formula)
         stderr = self._stderr(dual.slope, used)
         value = np.clip(dual.value, *self._range(formula))
-        return EstimatedColumn(value, stderr, self._interval(formula, value, stderr), COVERS)
+        if any(term.values for term in used):
+            interval = self._moved(formula, value, stderr)
+        else:
+            interval = self._interval(formula, value, stderr)
+        return EstimatedColumn(value, stderr, lru_cache(8)(interval), COVERS)
 
     @cached_property
     def totals(self) -> dict[Term, Floats]:
@@ -301,7 +321,7 @@ class Refiner:
         self, plain: Floats, variance: Floats, size: Floats, square: Floats
     ) -> tuple[Floats, Floats]:
         """A plain estimate of what the model takes for 0, weighed by the errors of both."""
-        wrong = self._model_variance(variance, size, square)
+        wrong = doubted(plain, variance, self._model_variance(variance, size, square))
         both = variance + wrong
         weight = np.divide(wrong, both, out=np.ones_like(both), where=both > 0)
         stated = weight * variance * (1 + 2 * (1 - weight) * self.error.follows)
@@ -342,10 +362,46 @@ class Refiner:
             return np.sqrt(variance)
         if len(used) == 1:
             return np.abs(slope[:, 0]) * self._alone(used[0])[1]
-        return self._weighed(np.zeros(len(slope)), variance, *self._sizes(used, slope))[1]
+        together = self._weighed(np.zeros(len(slope)), variance, *self._sizes(used, slope))[1]
+        # Each total has its own weight, so that not all that cancels in the plain estimate does.
+        each = [slope[:, i] * self._alone(term)[1] for i, term in enumerate(used)]
+        apart = np.sqrt(np.sum(np.square(each), axis=0))
+        return np.asarray(np.maximum(together, np.minimum(apart, np.sqrt(variance))))
+
+    def _moved(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
+        """The plain estimate's interval around the refined one, whose error is stated as its."""
+        plain, limits = self.plain.column(formula), self._range(formula)
+        usual = self._interval(formula, value, stderr)
+
+        @np.errstate(all="ignore")
+        def interval(confidence: float) -> tuple[Floats, Floats]:
+            found = plain.interval(confidence)
+            moved = [np.clip(value + (end - plain.value), *limits) for end in found]
+            # An end at a limit is one because nothing nearer is known.
+            ends = [
+                np.where(np.isin(end, limits), end, at)
+                for end, at in zip(found, moved, strict=True)
+            ]
+            low, high = (
+                np.where(np.isfinite(end), end, other)
+                for end, other in zip(ends, usual(confidence), strict=True)
+            )
+            return np.fmin(low, value), np.fmax(high, value)
+
+        return interval
 
     def _interval(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
+        """Normal; of a count in whole numbers, and skewed where few rows are expected."""
         limits = self._range(formula)
+        if isinstance(formula, Total):
+
+            def whole(confidence: float) -> tuple[Floats, Floats]:
+                low, high = whole_interval(value, stderr**2, confidence)
+                known = stderr <= 0
+                low, high = np.where(known, value, low), np.where(known, value, high)
+                return np.clip(low, *limits), np.clip(high, *limits)
+
+            return whole
 
         def interval(confidence: float) -> tuple[Floats, Floats]:
             off = NormalDist().inv_cdf((1 + confidence) / 2) * stderr

@@ -12,10 +12,10 @@ from voile.kinds.manifest import (
     MEANINGFUL_PRIOR,
     Disclosed,
     Finite,
-    Manifest,
     ManifestPart,
     read_off_disclosed,
 )
+from voile.kinds.people import PeopleManifest, ProtectedPeople
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
@@ -113,7 +113,7 @@ class ViewGuarantee(ManifestPart):
     epsilon: Epsilon
 
 
-class ViewManifest(Manifest):
+class ViewManifest(PeopleManifest):
     """A noisy view of a table."""
 
     method: Literal["alphabeta"] = "alphabeta"
@@ -123,6 +123,17 @@ class ViewManifest(Manifest):
     def check(self) -> None:
         """Refuse parameters that no mechanism or promise has."""
         _ = self.mechanism, self.promise
+        self.check_people()
+        p, several = self.parameters, self.rows_per_person > 1
+        if self.people is not None and (p.series is not None or p.form == "set"):
+            raise ValueError("people have several rows in a view of a multiset, and in no series")
+        if several and p.noise_prior is not None:
+            raise ValueError("noise with a shape is for people with one row")
+
+    @property
+    def likelihood_ratio(self) -> LikelihoodRatio:
+        """What one record, or all records of a person, can do to the chance of the view."""
+        return self.mechanism.likelihood_ratio().of_group(self.rows_per_person)
 
     @property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
@@ -148,7 +159,7 @@ class ViewManifest(Manifest):
 
     def weakness(self) -> str:
         """Beliefs that are protected are smaller than anyone's, and no ε says more."""
-        ratio, promise = self.mechanism.likelihood_ratio(), self.promise
+        ratio, promise = self.likelihood_ratio, self.promise
         up = math.inf if ratio.high is None else log(ratio.high)
         stated = self.guarantee.epsilon.add_remove
         if stated is not None and stated <= MEANINGFUL_EPSILON:
@@ -221,14 +232,20 @@ def parameters_of(
 
 
 def guarantee(
-    promise: DGamma, mechanism: Publishing, parameters: Parameters, *, rows_are_public: bool
+    promise: DGamma,
+    mechanism: Publishing,
+    parameters: Parameters,
+    *,
+    rows_are_public: bool,
+    people: ProtectedPeople | None = None,
 ) -> ViewGuarantee:
     """The promise as it is written down, with what follows from the likelihood ratio.
 
     Where the number of rows is told exactly, tables that differ by a record are told apart by
     it, and no ε holds between them; nor where the noise follows the table itself.
     """
-    ratio = mechanism.likelihood_ratio()
+    most = 1 if people is None else people.rows_per_person
+    ratio = mechanism.likelihood_ratio().of_group(most)
     shape = parameters.noise_prior
     learnt = shape is not None and shape.learnt
     rows_are_public = rows_are_public or (
@@ -238,7 +255,7 @@ def guarantee(
         prior=promise.prior,
         posterior=promise.posterior,
         adversary=promise.adversary,
-        unit=unit(parameters),
+        unit=unit(parameters, people),
         epsilon=Epsilon(
             add_remove=None if rows_are_public or learnt else finite(ratio.epsilon("add-remove")),
             swap=None if learnt else finite(ratio.epsilon("swap")),
@@ -259,8 +276,10 @@ def reached(promise: DGamma, ratio: LikelihoodRatio) -> float:
     return float((ratio.linked_posterior if exclusive else ratio.posterior)(promise.prior))
 
 
-def unit(parameters: Parameters) -> str:
+def unit(parameters: Parameters, people: ProtectedPeople | None = None) -> str:
     """What the promise is about."""
+    if people is not None:
+        return f"{people.one}, there or not, whatever the other rows are"
     multiset, series = parameters.form == "multiset", parameters.series
     if series is not None:
         what = "one record, i.e. one row with its values," if multiset else "one tuple"

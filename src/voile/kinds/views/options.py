@@ -15,10 +15,13 @@ from voile.kinds.options import (
     EpsilonOption,
     NameOption,
     NullsOption,
+    PersonOption,
+    RowsPerPersonOption,
     SchemaOption,
     SchemaSource,
     SeedOption,
     WeakOption,
+    check_person,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Adversary, Form, Nulls
@@ -104,6 +107,8 @@ class ViewOptions(Options):
         str | Path | None,
         Flag("With --series: a file elsewhere that notices an older copy of the ledger."),
     ] = None
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
     weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
@@ -113,6 +118,7 @@ class ViewOptions(Options):
         self._check_promise()
         self._check_shape()
         self._check_series()
+        self._check_person()
         if self.distinct and self.rows != "set":
             raise UsageError(
                 f"{spelled('distinct', True)} belongs to {spelled('rows', 'set')}",
@@ -142,6 +148,30 @@ class ViewOptions(Options):
             )
         # Any prior below the posterior will do where it is not known yet.
         DGamma(self.prior or self.posterior / 2, self.posterior, self.adversary)
+
+    def _check_person(self) -> None:
+        """Where a person's rows are not those of one group of records, nothing is known of them."""
+        check_person(self)
+        if self.person is None:
+            return
+        if self.series is not None:
+            raise UsageError(
+                f"{spelled('person')} does not go with {spelled('series')}: other rows of a person "
+                "would be kept for each view",
+                hint="leave one of them out",
+            )
+        if self.form == "set":
+            raise UsageError(
+                f"{spelled('person')} is for {spelled('rows', 'multiset')}: a tuple of a set may "
+                "be of several people",
+                hint=f"leave {spelled('rows')} out",
+            )
+        if self.noise_prior is not None and (self.rows_per_person or 1) > 1:
+            raise UsageError(
+                f"{spelled('rows_per_person', self.rows_per_person)} does not go with "
+                f"{spelled('noise_prior')}: what shaped noise promises is about one record",
+                hint=f"{spelled('rows_per_person', 1)}, or even noise",
+            )
 
     def _check_shape(self) -> None:
         shaped = spelled("noise_prior")
@@ -216,6 +246,8 @@ class ViewKeywords(TypedDict, total=False):
     always_fresh: bool
     ledger: str | Path | None
     counter: str | Path | None
+    person: str | None
+    rows_per_person: int | None
     weak: bool
     name: str | None
 

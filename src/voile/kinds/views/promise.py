@@ -9,6 +9,7 @@ from voile.kinds.views.alphabeta import Publishing
 from voile.kinds.views.options import ViewOptions, epsilon_promise
 from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma, LikelihoodRatio
+from voile.privacy.guarantee import SharedDGamma
 
 PRIOR_FACTOR = 10.0
 MOST_ROWS = 4_000_000_000
@@ -39,6 +40,13 @@ def promise_for(density: Fraction, options: ViewOptions) -> DGamma:
             )
         prior = float(d)
     return DGamma(prior, posterior, options.adversary)
+
+
+def of_one_record(promise: DGamma, records: int) -> DGamma:
+    """What a promise about a person with so many records demands of each of them."""
+    if records == 1:
+        return promise
+    return SharedDGamma(promise.prior, promise.posterior, promise.adversary, records)
 
 
 def weak_prior(promise: DGamma, size: int) -> list[str]:

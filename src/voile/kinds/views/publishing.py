@@ -22,6 +22,7 @@ from voile.kinds.chances import MOST_VALUES, from_mapping, read_mapping
 from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import write_part
+from voile.kinds.people import people_of
 from voile.kinds.publishing import PublishResult, WrittenDraft
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
@@ -35,7 +36,14 @@ from voile.kinds.views.manifest import (
     promised,
 )
 from voile.kinds.views.options import ViewOptions, ViewTableKeywords
-from voile.kinds.views.promise import check_size, linked_list, promise_for, weak_prior, weakened
+from voile.kinds.views.promise import (
+    check_size,
+    linked_list,
+    of_one_record,
+    promise_for,
+    weak_prior,
+    weakened,
+)
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.shaped import Shaped
 from voile.noise import Key
@@ -246,7 +254,7 @@ def publication(
         *prepared.notes,
         *weak_prior(release.promise, prepared.schema.size),
         *weakened(prepared.promise, release.promise),
-        *linked_list(release.promise, release.mechanism.likelihood_ratio()),
+        *linked_list(release.promise, release.manifest.likelihood_ratio),
     )
     dropped = prepared.rows - len(prepared.members)
     return Publication(release, prepared.rows, dropped, notes, series)
@@ -300,7 +308,7 @@ def planned_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
     if options.noise_prior is not None:
         return shaped(prepared, options)
     planned = plan(
-        prepared.promise,
+        of_one_record(prepared.promise, options.rows_per_person or 1),
         options.form,
         retention=options.retention,
         max_view_ratio=options.max_view_ratio,
@@ -378,7 +386,14 @@ def manifest_of(
         voile=__version__,
         name=prepared.name,
         parameters=parameters,
-        guarantee=guarantee(promise, mechanism, parameters, rows_are_public=rows_are_public),
+        guarantee=guarantee(
+            promise,
+            mechanism,
+            parameters,
+            rows_are_public=rows_are_public,
+            people=people_of(options),
+        ),
+        people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=disclosed(schema, parameters, rows_are_public=rows_are_public),

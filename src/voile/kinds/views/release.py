@@ -21,6 +21,7 @@ from voile.engines.encode import codes as codes_of
 from voile.errors import ReleaseError, UsageError
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
+from voile.kinds.people import about_people
 from voile.kinds.release import QueryOptions, Release
 from voile.kinds.views.alphabeta import AlphaBeta, distinct
 from voile.kinds.views.histories import Histories, Name, history_schema
@@ -87,8 +88,9 @@ class ViewRelease(Release):
         """What the view keeps, as statements that can be compared and converted."""
         from voile.privacy import statements
 
-        bounds, exact = self.mechanism.likelihood_ratio(), disclosed_exactly(self.manifest)
-        return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
+        bounds, exact = self.manifest.likelihood_ratio, disclosed_exactly(self.manifest)
+        found = statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
+        return about_people(found, self.manifest.people)
 
     @property
     def counted_with(self) -> tuple[str, str]:
@@ -104,13 +106,13 @@ class ViewRelease(Release):
         """What it must not be taken to keep."""
         from voile.privacy import not_promised
 
-        bounds = self.mechanism.likelihood_ratio()
+        bounds = self.manifest.likelihood_ratio
         return not_promised(self.promise, bounds, told=disclosed_exactly(self.manifest))
 
     @property
     def promise_in_short(self) -> str:
         """What it promises, in a line."""
-        promise, epsilon = self.promise, self.mechanism.likelihood_ratio().epsilon("add-remove")
+        promise, epsilon = self.promise, self.manifest.likelihood_ratio.epsilon("add-remove")
         return (
             f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
             f"ε = {epsilon:.3g}"
@@ -120,7 +122,7 @@ class ViewRelease(Release):
         """Recompute, from the parameters as they are written down, all that is promised."""
         manifest = self.manifest
         promise, mechanism = manifest.promise, manifest.mechanism
-        if not promise.kept_by(mechanism.likelihood_ratio()):
+        if not promise.kept_by(manifest.likelihood_ratio):
             raise ReleaseError(
                 f"retention {mechanism.retention} and this noise do not keep "
                 f"d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
@@ -132,7 +134,9 @@ class ViewRelease(Release):
         if series is not None:
             assert isinstance(mechanism, Series)  # noqa: S101
             series = series_part(series, mechanism, promise)
-        if manifest.guarantee != guarantee(promise, mechanism, terms, rows_are_public=public):
+        if manifest.guarantee != guarantee(
+            promise, mechanism, terms, rows_are_public=public, people=manifest.people
+        ):
             raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
         learnt = terms.noise_prior is not None and terms.noise_prior.learnt
         if terms != parameters_of(

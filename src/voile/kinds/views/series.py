@@ -263,6 +263,11 @@ class SeriesCoins(CoinMoments):
             bernstein_bound(np.maximum(high, 0.0), self.scale * largest, math.log(2 / left)),
             normal_bound(np.maximum(low, 0.0), np.maximum(high, 0.0), third, left),
         )
+        members = (view - self.noise_mean * domain) / self.excess
+        normal = self.near_normal(
+            members, spread, largest, miss, more=changed * self.changed_variance
+        )
+        found = np.minimum(found, normal)
         return np.where(spread <= 0, 0.0, found + self.drift * largest)
 
 

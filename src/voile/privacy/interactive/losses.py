@@ -387,16 +387,37 @@ def sums(
 ) -> Iterator[LossTotal | NormalGrid]:
     """Laws of the sum of losses of at most so many answers, of which the worst counts.
 
-    Those of one change, or of all. With geometric noise an answer less is a law of its own: losses
-    are ±ε, so that sums of T and of T − 1 of them lie on two grids that exclude each other.
+    Those of one change and of the same spread over more groups, or of all changes. With geometric
+    noise an answer less is a law of its own: losses are ±ε, so that sums of T and of T − 1 of them
+    lie on two grids that exclude each other.
     """
     if change is None and kind != "geometric":
         yield NormalGrid(answers, variance)
     if change is not None:
-        looked: tuple[Change, ...] = (change,)
+        law = noise_law(kind, variance, change)
+        laws = [(law, one) for one in spread_changes(change)]
     else:
         looked = CHANGES if answers <= FEW_ANSWERS else (UNIT, PAIR)
+        laws = [(noise_law(kind, variance, one), one) for one in looked]
     fewest = max(1, answers - 1) if kind == "geometric" else answers
-    for one in looked:
+    for law, one in laws:
         for number in range(answers, fewest - 1, -1):
-            yield loss_total(noise_law(kind, variance, one), one, number, near)
+            yield loss_total(law, one, number, near)
+
+
+SPREAD = (1, 2, 3)
+"""Groups over which the rows of a person are spread, besides as many as there are rows."""
+
+
+def spread_changes(change: Change) -> tuple[Change, ...]:
+    """The ways in which rows change a total: all of them one group, or several, or each its own.
+
+    Noise is the same for all, so that what moves one group most reveals most; that is looked at,
+    and not relied on.
+    """
+    step = change.step
+    groups = change.l1 // step
+    parts = {number: step // number for number in (*SPREAD, step) if step >= number}
+    return tuple(
+        Change(groups * number * each, groups * number * each**2) for number, each in parts.items()
+    )

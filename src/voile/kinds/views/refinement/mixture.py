@@ -116,12 +116,24 @@ class ErrorModel:
         plain, variance, model = (
             np.asarray(array, np.float64) for array in (plain, variance, model)
         )
-        wrong = self.model_variance(model, variance)
+        wrong = doubted(plain - model, variance, self.model_variance(model, variance))
         both = variance + wrong
         weight = np.divide(wrong, both, out=np.ones_like(both), where=both > 0)
         value = np.maximum(0.0, weight * plain + (1 - weight) * model)
         stated = weight * variance * (1 + 2 * (1 - weight) * self.follows)
         return value, np.sqrt(np.minimum(stated, variance))
+
+
+FAR = 2.0
+"""Standard errors from the plain estimate, beyond which a model is wrong there."""
+
+
+def doubted(off: Floats, variance: Floats, wrong: Floats) -> Floats:
+    """M, raised where the model is further from the plain estimate than both errors explain.
+
+    M is a mean over selections of one size. Of those that the model knows least, the view shows it.
+    """
+    return np.asarray(wrong + np.maximum(off**2 - FAR**2 * (variance + wrong), 0.0))
 
 
 def terms(x: Floats, variance: Floats) -> Floats:
