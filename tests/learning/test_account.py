@@ -110,7 +110,7 @@ def test_all_looks_together_cost_the_budget(noise: Any, unit: Any, rows_per_pers
 
 
 def test_a_value_of_one_person_is_listed_as_seldom_as_delta_says() -> None:
-    """An audit with δ = 0.05: 600 keys; a rate above 0.05 by 5 standard errors has power > 0.99."""
+    """An audit with δ = 0.05 and 600 keys: a rate of 0.15 is found with probability 0.999."""
     rows = people(200)
     town = rows["town"].to_pylist()
     town[0] = "Atlantis"
