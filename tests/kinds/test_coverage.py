@@ -27,7 +27,7 @@ HALF = (0.45, 0.62)
 FEWEST = 300
 """Intervals from which on a share is judged."""
 SLACK = 0.02
-"""Cells of one release share noise: two standard errors of a share over the sampled releases."""
+"""Cells of one release share noise, and few releases are sampled; chosen, not computed."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def adult() -> pd.DataFrame:
 def counted(kind: PublishedKind, frame: pd.DataFrame, folder: Path, releases: int) -> Coverage:
     """The tallies of so many releases."""
     found = Coverage(frame)
-    asked: list[Question] = some(questions(GROUPS, VALUES, 2), 10)
+    every = questions(GROUPS, VALUES, 2)
+    averages = [q for q in every if q.statistic == "average" and len(q.groups) < 2]
+    asked: list[Question] = [*averages, *some([q for q in every if q not in averages], 8)]
     for seed in range(releases):
         found.add(partial(kind.publish(frame, seed, folder).query, **kind.ask), asked)
     return found
@@ -101,14 +103,14 @@ def counted(kind: PublishedKind, frame: pd.DataFrame, folder: Path, releases: in
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_interval_covers_as_stated(name: str, adult: pd.DataFrame, tmp_path: Path) -> None:
-    """A false alarm less than once in 1,000 runs; ± 1.5 standard errors would be seen."""
+    """Seeds are fixed. Bounds in place of normal intervals fail: averages are 2.1 times as wide."""
     kind = KINDS[name]
     tallies = counted(kind, adult, tmp_path, rounds(2, 30)).tallies
     for (statistic, size, level), tally in tallies.items():
         if tally.total >= FEWEST and level == 0.95:
             assert tally.share >= LEAST - SLACK, (statistic, size, tally.share)
     large = tallies["average", "large", 0.95]
-    if kind.sharp and large.total >= rounds(40, FEWEST):
+    if kind.sharp and large.total:
         assert large.width <= WIDEST
         assert large.share <= MOST + SLACK
         half = tallies["average", "large", 0.5]

@@ -236,6 +236,7 @@ class InMemory:
         self._view = open_rows([path], schema)
         self.domain, self.types = self._view.domain, self._view.types
         self.cuts_a_bin = self._view.cuts_a_bin
+        self.on_tuples = self._view.on_tuples
         self._con = duckdb.connect(config={"threads": 1})
 
     def hold(self, codes: Sequence[Whole]) -> None:

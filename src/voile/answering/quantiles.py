@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -55,15 +55,39 @@ def quantile_column(
         [point(counts, some.values, wanted) for some in found for counts in some.counts]
     )
 
+    at_middles = np.array(
+        [
+            point(counts, some.values, replace(wanted, spans=()))
+            for some in found
+            for counts in some.counts
+        ]
+    )
+
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
         if exact or not found:
-            return value, value
+            return spanned(wanted, at_middles, at_middles)
         ends = [woodruff(some, wanted, 1 - confidence) for some in found]
         low, high = (np.concatenate(sides) for sides in zip(*ends, strict=True))
-        return low, high
+        return spanned(wanted, low, high)
 
     return estimated_quantile(value, interval, covers)
+
+
+def spanned(wanted: Quantile, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ends that are middles of bins, moved to the lower and the upper ends of those bins.
+
+    An interpolated quantile between two of them is from the first one's to the second one's.
+    """
+    if not wanted.spans:
+        return low, high
+    values = np.array([span.value for span in wanted.spans])
+    last = len(values) - 1
+    first = np.clip(np.searchsorted(values, low, side="right") - 1, 0, last)
+    second = np.clip(np.searchsorted(values, high, side="left"), 0, last)
+    least = np.array([span.low for span in wanted.spans])[first]
+    most = np.array([span.high for span in wanted.spans])[second]
+    return np.where(np.isnan(low), np.nan, least), np.where(np.isnan(high), np.nan, most)
 
 
 def estimated_quantile(value: Floats, interval: Intervals, covers: str) -> EstimatedColumn:
@@ -120,6 +144,8 @@ def point(counts: Floats, values: Floats, wanted: Quantile) -> float:
     total = cumulative[-1]
     if total <= 0:
         return math.nan
+    if wanted.spans:
+        return within_span(cumulative, values, wanted)
     if not wanted.interpolated:
         return float(
             values[min(np.searchsorted(cumulative, wanted.share * total - 1e-9), len(values) - 1)]
@@ -131,6 +157,17 @@ def point(counts: Floats, values: Floats, wanted: Quantile) -> float:
         for at in (below, above)
     )
     return float(first + (second - first) * max(0.0, place - below))
+
+
+def within_span(cumulative: Floats, values: Floats, wanted: Quantile) -> float:
+    """The quantile of numbers that are known by bins, interpolated within its bin."""
+    place = wanted.share * cumulative[-1]
+    at = min(int(np.searchsorted(cumulative, place - 1e-9)), len(values) - 1)
+    before = cumulative[at - 1] if at else 0.0
+    share = (place - before) / max(cumulative[at] - before, 1e-300)
+    spans = {span.value: span.knots for span in wanted.spans}
+    knots = spans.get(float(values[at]), (float(values[at]),))
+    return float(np.interp(share, np.linspace(0, 1, len(knots)), knots))
 
 
 def increasing(sums: Floats) -> Floats:

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
+from voile.answering.binned import BinnedQuery, binned_query
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
@@ -176,9 +177,13 @@ def walk_of(
 ) -> AnswerWalk[Evidence]:
     """The walk of a query; totals of more rows than a group's need one of their own."""
     if not query.has_whole_totals:
-        return AnswerWalk(query, evidence(query, source))
+        binned = binned_query(query, evidence, source)
+        if binned is None:
+            return AnswerWalk(query, evidence(query, source))
+        return AnswerWalk(binned.query, evidence(binned.asked, source), binned)
     from voile.answering.shares import ShareWalk  # noqa: PLC0415  (few ask for them)
 
+    query = replace(query, remarks=(*query.remarks, *bin_notes(query, source.engine)))
     return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema)
 
 
@@ -203,8 +208,11 @@ def helped() -> Iterator[None]:
 class AnswerWalk(Generic[KindEvidence]):
     """One query on its way to its answer."""
 
-    def __init__(self, query: Query, evidence: KindEvidence) -> None:
-        self.query, self.evidence = query, evidence
+    def __init__(
+        self, query: Query, evidence: KindEvidence, binned: BinnedQuery | None = None
+    ) -> None:
+        """`binned` knows what bins hide of the query, where it reads some."""
+        self.query, self.evidence, self.binned = query, evidence, binned
         self._columns: dict[Formula, EstimatedColumn] = {}
 
     @property
@@ -251,11 +259,13 @@ class AnswerWalk(Generic[KindEvidence]):
         return self._columns[formula]
 
     def _column(self, formula: Formula) -> EstimatedColumn:
-        if isinstance(formula, Quantile):
-            return self.evidence.quantile(formula)
         if isinstance(formula, Call) and has_quantile(formula):
             return self._mixed(formula)
-        return self.evidence.column(formula)
+        if isinstance(formula, Quantile):
+            found = self.evidence.quantile(formula)
+        else:
+            found = self.evidence.column(formula)
+        return found if self.binned is None else self.binned.widened(formula, found, self.evidence)
 
     def _mixed(self, formula: Call) -> EstimatedColumn:
         """Arithmetic with quantiles: intervals, and certain bounds, from those of its parts."""
@@ -344,6 +354,8 @@ class AnswerWalk(Generic[KindEvidence]):
         if exact and is_known(self.estimated):
             return exact
         covers = self.evidence.covers(self.estimated)
+        if self.binned is not None:
+            covers = self.binned.covers(covers)
         if simultaneous:
             return at_once(covers, counted(self.groups.possible, "group"))
         return covers if self.groups.complete else covers + CHOSEN_BEFOREHAND
@@ -351,6 +363,7 @@ class AnswerWalk(Generic[KindEvidence]):
     def notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
         notes = [*query_notes(self.query), *self.evidence.notes(self.estimated)]
+        notes += self.binned.notes if self.binned is not None else []
         if self.evidence.nothing:
             notes.insert(0, self.evidence.nothing)
         if not self.groups.complete:

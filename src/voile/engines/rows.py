@@ -55,6 +55,10 @@ class PublicDomain(Protocol):
         """Whether an expression of binned attributes differs at the ends of a bin."""
 
     @abstractmethod
+    def on_tuples(self, expressions: Sequence[Expression], tuples: pa.Table) -> list[pa.Array]:
+        """Each expression on tuples that are given by their values, also within bins."""
+
+    @abstractmethod
     def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
         """Put a table of the analyst's own beside it; the names of its columns."""
 

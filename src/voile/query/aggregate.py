@@ -48,6 +48,17 @@ class WholeTotal(Total):
 
 
 @dataclass(frozen=True)
+class ValueSpan:
+    """What a value that is known by bins may be: `knots` at equal shares of the rows, rising."""
+
+    value: float
+    """As the middles of bins give it."""
+    low: float
+    high: float
+    knots: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Quantile:
     """The value below which a share of the rows lies; between two values, if interpolated."""
 
@@ -55,6 +66,8 @@ class Quantile:
     interpolated: bool
     value: Expression
     predicate: Predicate | None = None
+    spans: tuple[ValueSpan, ...] = ()
+    """Where the value is known by bins: what each of its values stands for, in their order."""
 
 
 @dataclass(frozen=True)

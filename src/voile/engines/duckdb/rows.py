@@ -301,14 +301,18 @@ class DuckRows(ReleaseRows):
         low, middle, high = (self._at(expression, read, point) for point in get_args(BinPoint))
         return not (low.equals(middle) and middle.equals(high))
 
+    def on_tuples(self, expressions: Sequence[Expression], tuples: pa.Table) -> list[pa.Array]:
+        """Each expression on tuples that are given by their values, also within bins."""
+        listed = ", ".join(f"{guarded(e)} AS v{i}" for i, e in enumerate(expressions))
+        found = self._with(tuples, f'SELECT {listed} FROM incoming AS "{ROW}"')
+        return [column.combine_chunks() for column in found.columns]
+
     def _at(self, expression: Expression, read: list[Attribute], point: BinPoint) -> pa.Array:
         """The expression on the product of the domains, with one point standing for each bin."""
         shape = tuple(a.size for a in read)
         codes = np.unravel_index(np.arange(math.prod(shape)), shape)
         columns = [points(a, point).take(arrow_array(c)) for a, c in zip(read, codes, strict=True)]
-        tuples = pa.table(columns, names=[a.name for a in read])
-        sql = f'SELECT {guarded(expression)} AS v FROM incoming AS "{ROW}"'
-        return self._with(tuples, sql).column(0).combine_chunks()
+        return self.on_tuples([expression], pa.table(columns, names=[a.name for a in read]))[0]
 
     def _with(self, incoming: pa.Table, sql: str) -> pa.Table:
         """What SQL gives on a table that is there for this once, by the name of incoming."""

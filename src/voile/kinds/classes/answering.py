@@ -17,7 +17,7 @@ from voile.answering.evidence import (
     term_sets,
 )
 from voile.answering.totals import ListedGroups
-from voile.answering.walk import answer_from, bin_notes, is_known
+from voile.answering.walk import answer_from, is_known
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
@@ -224,7 +224,7 @@ class ClassEvidence(Evidence):
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:
         """Notes for the analyst on this answer."""
-        source, notes = self.source, bin_notes(self.query, self.source.engine)
+        source, notes = self.source, list[str]()
         read = columns_read(self.query)
         if read and read <= set(source.known):
             notes.append(EXACT.format(self._of_shown))

@@ -29,6 +29,7 @@ from voile.answering.quantiles import (
     first_above,
     first_where,
     point,
+    spanned,
     unknown_quantiles,
 )
 from voile.arrays import Floats
@@ -318,6 +319,7 @@ def class_quantiles(
     def interval(confidence: float) -> tuple[Floats, Floats]:
         off = deviation(np.maximum(variance, 0.0), part, 1 - confidence)
         low, high = places.lowest(z + off, values)[0], places.highest(z - off, values)[1]
+        low, high = spanned(formula, low, high)
         return np.fmin(low, value), np.fmax(high, value)
 
     ends = [law.extremes(np.tile(one[count + i], (groups, 1))) for i in range(count)]
@@ -336,6 +338,7 @@ def class_quantiles(
     alone = apart & (rows.low <= 0) & (low == single[0]) & (high == single[1])
     reached = alone | ((rows.low > 0) & (places.is_one | (apart & places.is_known)))
     tight = bool((nothing | (low == high) | (exact & reached)).all())
+    low, high = spanned(formula, low, high)
     return bounded(estimated_quantile(value, interval, covers), Certain(low, high, tight))
 
 

@@ -23,7 +23,7 @@ from voile.answering.quantiles import (
 from voile.answering.source import predicate_parts, value_range
 from voile.answering.table_query import Places, TableCells, crossed, table_query_of
 from voile.answering.totals import ListedGroups
-from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
+from voile.answering.walk import NO_TUPLE, answer_from
 from voile.arrays import Floats
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
@@ -400,4 +400,4 @@ class ConjunctEvidence(Evidence):
         if plans:
             read = max(len({*p.joints[0].left.places, *p.joints[0].right.places}) for p in plans)
             notes.append(BY_HALVES.format(read, tables.arity, tables.halves))
-        return [*notes, *bin_notes(self.query, self.source.engine)]
+        return notes

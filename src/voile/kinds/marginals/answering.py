@@ -54,7 +54,7 @@ from voile.answering.table_query import (
     table_query_of,
 )
 from voile.answering.totals import ListedGroups
-from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
+from voile.answering.walk import NO_TUPLE, answer_from
 from voile.arrays import Floats
 from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
@@ -575,5 +575,4 @@ class MarginalEvidence(Evidence):
         """Notes for the analyst on this answer."""
         beyond = [t.read.columns for t in self._totals.values() if t.unbiased is None]
         names = self.source.schema.names
-        notes = [BEYOND.format(", ".join(names[i] for i in c)) for c in dict.fromkeys(beyond)]
-        return [*notes, *bin_notes(self.query, self.source.engine)]
+        return [BEYOND.format(", ".join(names[i] for i in c)) for c in dict.fromkeys(beyond)]

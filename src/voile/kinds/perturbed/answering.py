@@ -22,7 +22,7 @@ from voile.answering.evidence import (
 )
 from voile.answering.quantiles import CumulativeCounts, check_values, quantile_column
 from voile.answering.totals import ListedGroups, Totals, product, totals, with_products
-from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
+from voile.answering.walk import NO_TUPLE, answer_from
 from voile.arrays import Floats, Ints
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, spelled
@@ -419,7 +419,7 @@ class LocalEvidence(Evidence):
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
         """What an analyst should know about the answer."""
-        source, notes = self.source, bin_notes(self.query, self.source.engine)
+        source, notes = self.source, list[str]()
         read = columns_read(self.query)
         if read and source.noise and all(source.noise[name].retention == 1 for name in read):
             notes.append(EXACT)

@@ -23,7 +23,7 @@ from voile.answering.totals import (
     totals,
     with_products,
 )
-from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
+from voile.answering.walk import NO_TUPLE, answer_from
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.estimate import Answer, Bound
@@ -292,7 +292,6 @@ class ViewEvidence(Evidence):
         query, notes = self.query, list[str]()
         if not query.atoms and not query.groups and self.source.rows is not None:
             notes.append(f"the release tells the number of rows: {self.source.rows:,}")
-        notes += bin_notes(query, self.source.engine)
         if missing := self._unmodelled():
             notes.append(f"not refined: the model knows nothing about {', '.join(missing)}")
         mixed = any(has_quantile(f) and not isinstance(f, Quantile) for f in query.formulas)

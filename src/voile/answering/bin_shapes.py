@@ -1,0 +1,228 @@
+"""Where in its bin a number lies: the model of what a bin hides.
+
+A release knows of a binned number which bin it is in, and no more. What is assumed of the rest:
+
+  shape     within a bin [a, b) positions (x − a)/(b − a) have the density of a truncated
+            exponential, ∝ e^{k·position}: of all with that mean, the one of largest entropy
+  mean      measured, where the release has figures of it; else predicted from the densities of the
+            neighbouring bins, which are taken to meet at the edges
+  error     a mean is off by its noise, or, where it is predicted, by COMMON of the bin's width in
+            all bins alike (whole numbers lie at the lower ends) and by OWN in each by itself
+  groups    the rows of a group lie TILT standard deviations of the bin off, in all bins alike; and
+            they are a sample of the rows in the bin
+
+COMMON, OWN and TILT were chosen once on real tables: docs/mathematics, section 44. Whole numbers
+have the position (x + ½ − a)/(b − a).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from voile.arrays import Floats
+from voile.schema import Attribute, Bins
+
+COMMON, OWN = 0.16, 0.14
+"""Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
+TILT = 0.2
+"""How far the mean of a group is off that of all rows, in standard deviations within the bin."""
+STEEPEST = 1e4
+"""The largest rate of a density within a bin."""
+NEARLY = 1e-3
+"""Rates of densities that are as good as flat."""
+HALF_ROW = 0.5
+"""What an empty bin is taken to hold, so that its density has a logarithm."""
+
+
+@runtime_checkable
+class MeasuredBins(Protocol):
+    """A source that knows the means within bins, with noise."""
+
+    def bin_positions(self, name: str) -> MeasuredPositions | None:
+        """Of a column, where they were measured."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredPositions:
+    """The mean position within each bin, in widths from its lower edge."""
+
+    mean: Floats
+    stderr: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class BinShapes:
+    """What is assumed of the numbers in each bin of one column."""
+
+    name: str
+    edges: Floats
+    whole: bool
+    """Whether they are whole numbers."""
+    share: Floats
+    """Of all rows, by bin."""
+    mean: Floats
+    """Positions, in widths from the lower edge."""
+    common: Floats
+    own: Floats
+    """Standard errors of the means, in widths: of all bins alike, and of each by itself."""
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) - 1
+
+    @property
+    def widths(self) -> Floats:
+        """From edge to edge; of whole numbers, how many there are."""
+        found = np.diff(self.edges)
+        if self.whole:
+            found[-1] += 1  # the last bin has its upper edge
+        return np.asarray(found)
+
+    @property
+    def means(self) -> Floats:
+        """The mean of the numbers in each bin."""
+        return np.asarray(self.edges[:-1] + self.mean * self.widths - (0.5 if self.whole else 0.0))
+
+    def points(self, count: int) -> Floats:
+        """(bins, count): numbers that stand for equal shares of each bin, in increasing order."""
+        shares = (np.arange(count) + 0.5) / count
+        found = positions(rates(self.mean)[:, None], shares[None, :])
+        found = np.clip(found + (self.mean - found.mean(axis=1))[:, None], 0.0, 1.0)
+        return self._numbers(found)
+
+    def knots(self, shares: Floats) -> Floats:
+        """(bins, shares): the numbers below which these shares of each bin lie."""
+        return self._numbers(positions(rates(self.mean)[:, None], shares[None, :]))
+
+    def _numbers(self, found: Floats) -> Floats:
+        numbers = self.edges[:-1, None] + found * self.widths[:, None]
+        low, high = self.ends
+        if self.whole:
+            numbers = np.floor(numbers)
+        return np.asarray(np.clip(numbers, low[:, None], high[:, None]))
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest number of each bin; upper edges belong to the next one."""
+        low, high = self.edges[:-1].copy(), np.nextafter(self.edges[1:], -math.inf)
+        if self.whole:
+            low, high = np.ceil(low), np.ceil(self.edges[1:]) - 1
+        high[-1] = self.edges[-1]
+        return low, np.maximum(low, high)
+
+
+def shapes_of(
+    attribute: Attribute, counts: Floats, measured: MeasuredPositions | None
+) -> BinShapes:
+    """The shapes of a column's bins, from how many rows are in each and what was measured."""
+    assert isinstance(attribute.domain, Bins)  # noqa: S101  (asked of binned columns only)
+    edges = np.array(attribute.domain.edges)
+    whole = attribute.kind == "integer"
+    counts = np.maximum(counts, 0.0)
+    share = counts / max(counts.sum(), 1.0)
+    widths = np.diff(edges)
+    mean = predicted_means(counts, widths)
+    common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
+    if measured is not None:
+        mean, common, own = weighed(mean, measured)
+    found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
+    if not whole:
+        return found
+    single = found.widths <= 1  # a bin of one number hides nothing
+    return replace(
+        found,
+        mean=np.where(single, 0.5, mean),
+        common=np.where(single, 0.0, common),
+        own=np.where(single, 0.0, own),
+    )
+
+
+def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Floats, Floats]:
+    """Means by precision: a measured one, of a bin of few rows, gives way to the predicted one."""
+    prior, noise = COMMON**2 + OWN**2, np.maximum(measured.stderr, 1e-9) ** 2
+    trust = np.where(np.isfinite(measured.mean), prior / (prior + noise), 0.0)
+    known = np.where(np.isfinite(measured.mean), measured.mean, 0.5)
+    mean = np.clip(trust * known + (1 - trust) * predicted, 0.0, 1.0)
+    noise = np.where(trust > 0, noise, 0.0)
+    own = np.sqrt(trust**2 * noise + (1 - trust) ** 2 * OWN**2)
+    return mean, (1 - trust) * COMMON, own
+
+
+# ---------------------------------------------------------------------- truncated exponentials
+
+
+def rates(means: Floats) -> Floats:
+    """The rate k of the density e^{k·x} on [0, 1] that has this mean."""
+    low, high = np.full_like(means, -STEEPEST), np.full_like(means, STEEPEST)
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = mean_of(middle) < means
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def mean_of(rate: Floats) -> Floats:
+    """1/(1 − e^{−k}) − 1/k."""
+    k = np.maximum(np.abs(rate), NEARLY)
+    above = -1 / np.expm1(-k) - 1 / k
+    found = np.where(rate > 0, above, 1 - above)
+    return np.where(np.abs(rate) < NEARLY, 0.5 + rate / 12, found)
+
+
+def positions(rate: Floats, shares: Floats) -> Floats:
+    """The positions below which these shares lie."""
+    k = np.maximum(np.abs(rate), NEARLY)
+    upper = np.where(rate > 0, shares, 1 - shares)  # the density of −k is that of k, turned around
+    with np.errstate(divide="ignore"):
+        found = 1 + np.log(upper + (1 - upper) * np.exp(-k)) / k
+    found = np.clip(np.where(rate > 0, found, 1 - found), 0.0, 1.0)
+    return np.where(np.abs(rate) < NEARLY, shares, found)
+
+
+# ---------------------------------------------------------------------- means from densities
+
+
+def predicted_means(counts: Floats, widths: Floats) -> Floats:
+    """Mean positions, from densities that meet at the edges.
+
+    The density at an edge is between those of the two bins, nearer to the narrower one's (in
+    logarithms). A bin between two edges falls or rises as these say; the first and the last bin
+    have one edge, and fall off so that it and the rows in the bin agree.
+    """
+    density = np.maximum(counts, HALF_ROW) / widths
+    size = len(density)
+    if size < 2:
+        return np.full(size, 0.5)
+    nearer = widths[1:] / (widths[:-1] + widths[1:])
+    edge = nearer * np.log(density[:-1]) + (1 - nearer) * np.log(density[1:])
+    found = np.empty(size)
+    found[1:-1] = mean_of(np.clip(np.diff(edge), -STEEPEST, STEEPEST))
+    found[-1] = mean_of(np.array(falling(math.exp(edge[-1]) / density[-1])))
+    found[0] = 1 - mean_of(np.array(falling(math.exp(edge[0]) / density[0])))
+    return found
+
+
+def falling(ratio: float) -> float:
+    """The rate of a density that begins at `ratio` times its mean: k/(e^k − 1) = ratio."""
+    low, high = -STEEPEST, STEEPEST
+    for _ in range(80):
+        k = (low + high) / 2
+        start = 1 - k / 2 if abs(k) < NEARLY else k / math.expm1(min(k, 700.0))
+        low, high = (k, high) if start > ratio else (low, k)
+    return (low + high) / 2
+
+
+def read_bins(names: Sequence[str], attributes: Sequence[Attribute]) -> list[Attribute]:
+    """Those of some columns whose numbers are known by their bins only."""
+    return [
+        a
+        for a in attributes
+        if a.name in names and isinstance(a.domain, Bins) and a.kind in ("numeric", "integer")
+    ]
