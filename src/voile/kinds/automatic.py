@@ -15,7 +15,7 @@ from typing import Any
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError, spelled
+from voile.errors import PromiseError, TableError, spelled
 from voile.kinds.advice import AdvisedChange, changes_for, listed_changes
 from voile.kinds.choosing import (
     MATTERS,
@@ -46,6 +46,7 @@ from voile.privacy.gaussian import mu_for
 from voile.progress import Progress, Silent
 from voile.schema import Schema
 from voile.signing import KeySource
+from voile.units import counted
 
 EPSILON, DELTA = 1.0, 1e-9
 LOOK = 0.01
@@ -159,6 +160,8 @@ def learnt_domain(
     source: Table, asked: AutomaticOptions, progress: Progress
 ) -> tuple[LearntSchema, tuple[str, ...]]:
     """The domain with what it cost: learnt, or declared and only the number of rows looked at."""
+    if not len(source):
+        raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
     declared = known_domain(source, asked)
     names = declared.names if declared is not None else columns_for(source, asked)
     if declared is None and asked.nulls == "error":
@@ -206,8 +209,8 @@ def columns_for(source: Table, asked: AutomaticOptions) -> list[str]:
 def check_no_nulls(source: Table, names: Sequence[str]) -> None:
     """Refuse NULLs that nobody said what to do with."""
     if found := source.null_counts(names):
-        listed = ", ".join(f"{name!r} ({count:,})" for name, count in found.items())
-        raise UsageError(
+        listed = ", ".join(f"{name!r} ({counted(count, 'row')})" for name, count in found.items())
+        raise TableError(
             f"there are NULLs in {listed}",
             hint=f"{spelled('nulls', 'as-value')} makes NULL one more value; "
             f"{spelled('nulls', 'drop')} leaves such rows out",
