@@ -16,7 +16,7 @@ CONCEPTS = ROOT / "docs" / "concepts"
 INDEX = MATHEMATICS / "index.md"
 LAST = 47
 """Sections keep their numbers; a new one is added at the end, and to the index."""
-RESERVED = {45, 46}
+RESERVED = {46}
 """Numbers of sections that are being written."""
 
 

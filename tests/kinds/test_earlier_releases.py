@@ -30,9 +30,17 @@ METHODS = {
 WORDS = ("covers", "notes", "assumption")
 """What may be said in better words."""
 
+ASSUMED = ("stderr", "low", "high")
+"""What classes of version 1 stated of estimates that they leave open, and covered as little as a
+quarter of the truth on real tables: they have no error model, and it is not stated any more."""
+
 
 def same(found: Any, wanted: Any) -> bool:
     """Equal, numbers up to rounding."""
+    if isinstance(wanted, dict) and wanted.get("certain_low") != wanted.get("certain_high"):
+        if any(found[key] is not None for key in ASSUMED):
+            return False
+        wanted = {key: value for key, value in wanted.items() if key not in ASSUMED}
     if isinstance(wanted, dict):
         return (
             isinstance(found, dict)

@@ -20,6 +20,7 @@ from voile.engines.rows import PublicDomain
 from voile.estimate import Answer
 from voile.kinds.classes.answering import answer_classes
 from voile.kinds.classes.cells import ClassSource
+from voile.kinds.classes.errors import ASSUMED
 from voile.kinds.classes.release import ClassBox, HiddenRecords, Method
 from voile.query import DomainSums, parse
 from voile.schema import Schema
@@ -94,6 +95,7 @@ class Grouped:
             hidden=None if general else self.records(),
             method=method,
             kept=self.kept,
+            error_model=ASSUMED,
         )
 
     def answer(self, sql: str, recode: str, method: Method = "uniform", **options: Any) -> Answer:

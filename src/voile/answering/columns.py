@@ -85,6 +85,16 @@ class EstimatedColumn:
     """Beyond which no table lies that agrees with the release, where that is known."""
     plain: EstimatedColumn | None = None
     """The same without a model of the table, where one refined it."""
+    stated: bool = True
+    """Whether an interval can be stated; otherwise only the estimate and its certain bounds are."""
+
+    @property
+    def known(self) -> Flags:
+        """Which estimates are the truth; that of an open median may have an interval of one."""
+        exact = self.stderr == 0
+        if self.certain is None:
+            return np.asarray(exact)
+        return np.asarray(exact & np.isclose(self.certain.low, self.certain.high, equal_nan=True))
 
     @property
     def without_model(self) -> EstimatedColumn:

@@ -276,7 +276,9 @@ class AnswerWalk(Generic[KindEvidence]):
             return found
         certain = {arg: self.column(arg).certain for arg in formula.args}
         known = {arg: ends for arg, ends in certain.items() if ends is not None}
-        return bounded(found, combined(formula, known, len(self.groups)))
+        stated = all(self.column(leaf).stated for leaf in leaves(formula))
+        found = bounded(found, combined(formula, known, len(self.groups)))
+        return replace(found, stated=stated)
 
     def _holds(self, condition: Formula) -> Dual:
         """HAVING, on the numbers that are shown."""
@@ -331,7 +333,11 @@ class AnswerWalk(Generic[KindEvidence]):
     def _cell(
         self, column: EstimatedColumn, formula: Formula, i: int, intervals: int, confidence: float
     ) -> Estimate:
+        stated = column.stated or bool(column.known[i])
+
         def interval(level: float) -> tuple[float, float]:
+            if not stated:
+                return math.nan, math.nan
             low, high = column.interval(1 - (1 - level) / intervals if intervals > 1 else level)
             return float(low[i]), float(high[i])
 
@@ -339,7 +345,7 @@ class AnswerWalk(Generic[KindEvidence]):
         counts = isinstance(formula, Total) and not formula.term.values and not self.query.groups
         return Estimate(
             value=float(column.value[i]),
-            stderr=float(column.stderr[i]),
+            stderr=float(column.stderr[i]) if stated else math.nan,
             confidence=confidence,
             covers=column.covers,
             _interval=interval,
@@ -375,4 +381,4 @@ class AnswerWalk(Generic[KindEvidence]):
 
 def is_known(columns: Sequence[EstimatedColumn]) -> bool:
     """Whether all estimates are the truth."""
-    return all(not column.stderr.any() for column in columns)
+    return all(column.known.all() for column in columns)

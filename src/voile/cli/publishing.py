@@ -188,7 +188,7 @@ APPLIED = ("insensitive", "identifiers", "suppression")
 @with_reading
 @with_flags(
     ClassOptions,
-    without=("recode", "name", "simulate_seed"),
+    without=("recode", "name", "simulate_seed", "error_model"),
     after={
         "method": "identifiers",
         "reading": "nulls",

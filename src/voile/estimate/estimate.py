@@ -114,8 +114,16 @@ class Estimate:
             entry["plain"] = self.plain.to_dict()
         return entry
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether it has an interval; otherwise only certain bounds stand beside it."""
+        return self.certain is None or not math.isnan(self.interval()[0])
+
     def __str__(self) -> str:
         low, high = self.interval()
+        if self.certain and not self.is_stated:
+            least, most = map(number, self.certain)
+            return f"{number(self.value)}, certainly in [{least}, {most}]"
         text = (
             f"{number(self.value, self.stderr)} ± {number(self.stderr, self.stderr)} "
             f"[{number(low, self.stderr)}, {number(high, self.stderr)}] at {self.confidence:.12g}"

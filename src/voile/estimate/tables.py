@@ -28,8 +28,9 @@ def table_of(answer: Answer) -> Table:
         if isinstance(value, Estimate) and not narrow:
             for heading in headings_of(answer)[1:]:
                 table.add_column(heading, justify="right", style="dim")
+    intervals = states_intervals(answer)
     for row in answer.rows:
-        parts = [cells(value) for value in row.values()]
+        parts = [cells(value, intervals=intervals) for value in row.values()]
         table.add_row(*(stacked(p) for p in parts) if narrow else (c for p in parts for c in p))
     return table
 
@@ -41,20 +42,30 @@ def upright(answer: Answer) -> Table:
         table.add_column(heading, justify="right" if heading else "left")
     for row in answer.rows:
         for name, value in row.items():
-            table.add_row(escape(name), *cells(value))
+            table.add_row(escape(name), *cells(value, intervals=states_intervals(answer)))
     return table
 
 
 def headings_of(answer: Answer) -> list[str]:
     """What stands above the parts of an estimate that `cells` gives."""
     certain = ["certain"] if answer.assumption else []
+    if not states_intervals(answer):
+        return ["estimate", *certain]
     return ["estimate", "± stderr", f"{answer.confidence:.12g} interval", *certain]
 
 
-def cells(value: Any) -> tuple[str, ...]:
+def states_intervals(answer: Answer) -> bool:
+    """Whether some estimate has an interval."""
+    found = [v for row in answer.rows for v in row.values() if isinstance(v, Estimate)]
+    return not found or any(estimate.is_stated for estimate in found)
+
+
+def cells(value: Any, *, intervals: bool = True) -> tuple[str, ...]:
     """A key, or an estimate's value, error, interval and certain bounds, as texts."""
     if not isinstance(value, Estimate):
         return (escape(shown(value)),)
+    if not intervals and value.certain:
+        return number(value.value), " … ".join(map(number, value.certain))
     found = [value.value, value.stderr, *value.interval(), *(value.certain or ())]
     shown_ = [number(x, value.stderr) for x in found]
     ends = [f"{low} … {high}" for low, high in zip(shown_[2::2], shown_[3::2], strict=True)]
@@ -65,6 +76,8 @@ def stacked(parts: tuple[str, ...]) -> str:
     """The parts of an estimate in one cell, its interval below."""
     if len(parts) == 1:
         return parts[0]
+    if len(parts) == 2:
+        return f"{parts[0]}\n[dim]certain {parts[1]}[/dim]"
     value, stderr, interval, *certain = parts
     found = f"{value} ± {stderr}\n[dim]{interval}[/dim]"
     return found + (f"\n[dim]certain {certain[0]}[/dim]" if certain else "")

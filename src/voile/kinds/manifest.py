@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,8 +31,9 @@ REPLACED = ".replaced-"
 """In the name of a release that is being replaced, where the system cannot exchange two names."""
 FORMAT = "voile-release"
 VERSION = 2
-"""What is written; 1, which lacks the keys in `SINCE_2`, opens as well."""
-SINCE_2 = {"registered", "people"}
+"""What is written; 1, which lacks the keys in `Manifest.since_2`, opens as well."""
+LaterKeys = Mapping[str, bool | set[str]]
+"""Keys, or parts of them, that earlier versions do not have."""
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -91,6 +92,8 @@ class Disclosed(ManifestPart):
 class Manifest(ManifestPart):
     """A Voile release: what is written down of every kind of them."""
 
+    since_2: ClassVar[LaterKeys] = {"registered": True, "people": True}
+    """What a manifest of version 1 does not have."""
     format: Literal["voile-release"] = "voile-release"
     version: Literal[1, 2] = 2
     voile: str = Field(description="Version of Voile that wrote the release")
@@ -162,7 +165,7 @@ class Manifest(ManifestPart):
 
     def text(self) -> str:
         """The one spelling of this manifest, so that any changed byte shows."""
-        later = SINCE_2 if self.version == 1 else None
+        later = dict(self.since_2) if self.version == 1 else None
         data = self.model_dump(mode="json", exclude=later)
         return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 

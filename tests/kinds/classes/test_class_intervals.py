@@ -18,8 +18,9 @@ from voile.arrays import Floats
 from voile.engines import connect
 from voile.errors import QueryError
 from voile.kinds.classes import pairing
-from voile.kinds.classes.answering import answer_classes, fitted_boxes, fitted_buckets
+from voile.kinds.classes.answering import answer_classes
 from voile.kinds.classes.explanation import explain_classes
+from voile.kinds.classes.fitting import fitted_boxes, fitted_buckets
 from voile.privacy.requirements import K
 from voile.query import parse
 from voile.recoding.mondrian import mondrian

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,83 +19,25 @@ from voile.answering.evidence import (
 )
 from voile.answering.totals import ListedGroups
 from voile.answering.walk import answer_from, is_known
-from voile.arrays import Floats, Ints
-from voile.errors import QueryError, spelled
+from voile.arrays import Floats
 from voile.estimate import Answer
 from voile.kinds.classes.boxes import ClassBoxes
 from voile.kinds.classes.buckets import Buckets
-from voile.kinds.classes.cells import CellQuery, ClassSource, Codes, Cutting, OpenSums
-from voile.kinds.classes.estimator import APPROXIMATES, COVERS, ClassEstimator, class_quantiles
-from voile.kinds.classes.pairing import MOST_FITTED, FittedPairs, pairs_of
+from voile.kinds.classes.cells import CellQuery, ClassSource, Cutting, OpenSums
+from voile.kinds.classes.estimator import (
+    APPROXIMATES,
+    COVERS,
+    UNSTATED,
+    ClassEstimator,
+    QuantileLaws,
+    class_quantiles,
+)
+from voile.kinds.classes.fitting import fitted_boxes, fitted_buckets
+from voile.kinds.classes.manifest import ErrorModel
 from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Expression, Term
 from voile.query.query import Query
-from voile.reconstruct.ecological import RecordGroups, hand_out, spread_in_intervals
 from voile.units import counted
-
-# ----------------------------------------------------------------------
-# what all classes of a release together show about the values within each
-
-
-def fitted_boxes(source: ClassSource) -> dict[str, Floats]:
-    """For each generalized column, how likely each position is; see reconstruct/ecological.py."""
-    if "boxes" not in source.kept:
-        rows = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
-        source.kept["boxes"] = {
-            name: spread_in_intervals(box.low, box.high, rows, len(box.order))
-            for name, box in source.boxes.items()
-        }
-    return dict(source.kept["boxes"])
-
-
-def fitted_buckets(source: ClassSource) -> FittedPairs:
-    """For each row which records are likely to be its own; see reconstruct/ecological.py."""
-    if "buckets" not in source.kept:
-        source.kept["buckets"] = _fit(source)
-    found: FittedPairs = source.kept["buckets"]
-    return found
-
-
-def _fit(source: ClassSource) -> FittedPairs:
-    hidden, shown = source.hidden, list(source.known.values())
-    assert hidden is not None  # noqa: S101  (a bucketized release has them)
-    attributes, row_kind = alike(shown, source.rows)
-    listed, record = alike(list(hidden.codes.values()), len(hidden.rows))
-    key = source.of_row.astype(np.int64) * attributes.shape[1] + row_kind
-    units, row_unit = np.unique(key, return_inverse=True)
-    unit_bucket, kind = np.divmod(units, attributes.shape[1])
-    starts = np.searchsorted(unit_bucket, np.arange(source.classes + 1))
-    ends = np.searchsorted(hidden.of_class, np.arange(source.classes + 1))
-    count = int((np.diff(starts) * np.diff(ends)).sum())
-    if max(count, attributes.shape[1] * listed.shape[1]) > MOST_FITTED:
-        raise QueryError(
-            f"{count:,} pairs of rows and records are too many to fit a model to",
-            hint=f"use {spelled('method', 'uniform')}",
-        )
-    _, unit, entry = pairs_of(starts, ends, 0, source.classes)
-    rows = np.bincount(row_unit, minlength=len(units)).astype(np.float64)
-    handed = hand_out(
-        RecordGroups(
-            kind=kind,
-            attributes=list(attributes),
-            rows=rows,
-            record=record,
-            records=listed.shape[1],
-            counts=hidden.rows.astype(np.float64),
-            unit_of=unit,
-            entry_of=entry,
-        )
-    )
-    return FittedPairs(row_unit.astype(np.int64), unit_bucket, unit, entry, handed)
-
-
-def alike(columns: list[Codes], count: int) -> tuple[Ints, Ints]:
-    """The combinations of codes that occur, (columns, kinds), and which of them each row has."""
-    if not columns:
-        return np.zeros((1, 1), np.int64), np.zeros(count, np.int64)
-    found, index = np.unique(np.stack(columns).astype(np.int64), axis=1, return_inverse=True)
-    return found, index.reshape(-1).astype(np.int64)
-
 
 # ----------------------------------------------------------------------
 # one query, answered from a generalized or bucketized release
@@ -113,6 +56,14 @@ ASSUMED = {
 }
 EXACT = "every column that the query reads is shown exactly: the answer is exact{}"
 LOOSE = "the certain bounds hold, but no data may reach them: they are made of bounds of parts"
+NO_ERRORS = (
+    "the release has no error model: how far the estimate may be off is not known, so no interval "
+    "is stated; the certain bounds hold"
+)
+NO_FITTED_ERRORS = (
+    "the errors of this method were not measured when the release was made, so no interval is "
+    "stated; the certain bounds hold"
+)
 NO_ROW = "no row that agrees with the release satisfies the condition"
 OF_ALL, OF_SHOWN = "of the rows before they were grouped", "of the rows that are shown"
 
@@ -132,30 +83,49 @@ class ClassEvidence(Evidence):
         sets = [*term_sets(query), (Term(),)]
         self.terms = distinct(sets)
         ranges = checked_ranges(query, self.terms, source)
-        self.cell_query = self._cutting(self.terms).cell_query()[0]
+        cutting = self._cutting(self.terms)
+        self.cell_query = cutting.cell_query()[0]
         check_groups(len(self.cell_query.groups))
         law = self._law_of(self.cell_query)
         moments = law.moments(paired(sets, self.terms))
-        self.estimator = ClassEstimator(ranges, law, moments, self._about)
+        if self.is_fitted:  # errors are measured by the even spread, whichever is the estimate
+            fitted = self._fitted(cutting).cell_query()[0]
+            moments = replace(moments, means=self._fitted_law(fitted).moments([]).means)
+        self.estimator = ClassEstimator(
+            ranges, law, moments, self._about, self._error_model, is_fitted=self.is_fitted
+        )
 
     # ------------------------------------------------------------------ totals
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether a model of all classes together gives the estimates."""
+        return self.source.method == "entropy"
+
+    @property
+    def _error_model(self) -> ErrorModel | None:
+        model = self.source.error_model
+        return None if model is None or (self.is_fitted and model.fitted is None) else model
+
     def _cutting(self, terms: tuple[Term, ...], more: Sequence[Expression] = ()) -> Cutting:
         """The cells of the query; `more` are expressions that cut them as groups do."""
-        query, source = self.query, self.source
-        groups = (*query.groups, *more)
-        likely = None
-        if source.recode == "generalize" and source.method == "entropy":
-            likely = fitted_boxes(source)
-        return Cutting(query.predicate, groups, terms, source, likely)
+        query = self.query
+        return Cutting(query.predicate, (*query.groups, *more), terms, self.source)
+
+    def _fitted(self, cutting: Cutting) -> Cutting:
+        """The same cells, with the chances of values that were fitted."""
+        boxes = self.source.recode == "generalize"
+        return cutting.with_chances(fitted_boxes(self.source) if boxes else None)
 
     def _law_of(self, query: CellQuery) -> OpenSums:
-        source = self.source
-        if source.recode == "generalize":
-            return ClassBoxes(query, source)
-        return Buckets(
-            query, source, fitted_buckets(source) if source.method == "entropy" else None
-        )
+        if self.source.recode == "generalize":
+            return ClassBoxes(query, self.source)
+        return Buckets(query, self.source)
+
+    def _fitted_law(self, query: CellQuery) -> OpenSums:
+        if self.source.recode == "generalize":
+            return ClassBoxes(query, self.source)
+        return Buckets(query, self.source, fitted_buckets(self.source))
 
     # ------------------------------------------------------------------ estimates
 
@@ -175,9 +145,10 @@ class ClassEvidence(Evidence):
     def quantile(self, formula: Quantile) -> EstimatedColumn:
         """The estimates of a quantile, one for each group."""
         cutting = self._cutting((Term(formula.predicate),), more=(formula.value,))
-        return class_quantiles(
-            formula, cutting, self._law_of, self._about(COVERS), len(self.query.groups)
-        )
+        fitted = (self._fitted(cutting), self._fitted_law) if self.is_fitted else None
+        laws = QuantileLaws(self._law_of, self._error_model, fitted)
+        covers = self.estimator.covers
+        return class_quantiles(formula, cutting, laws, covers, len(self.query.groups))
 
     def empty(self) -> Flags:
         """The groups that surely have no rows."""
@@ -213,6 +184,8 @@ class ClassEvidence(Evidence):
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
         """What the intervals of these columns cover."""
+        if not all(column.stated for column in estimated):
+            return self._about(UNSTATED)
         approximate = {APPROXIMATE, self._about(APPROXIMATES)}
         stated = {column.covers for column in estimated}
         return self._about(APPROXIMATES if stated & approximate else COVERS)
@@ -228,6 +201,8 @@ class ClassEvidence(Evidence):
         read = columns_read(self.query)
         if read and read <= set(source.known):
             notes.append(EXACT.format(self._of_shown))
+        if not is_known(estimated) and not all(column.stated for column in estimated):
+            notes.append(NO_ERRORS if source.error_model is None else NO_FITTED_ERRORS)
         if any(column.certain is not None and not column.certain.tight for column in estimated):
             notes.append(LOOSE)
         return [*notes, *(text for name, text in source.remarks.items() if name in read)]

@@ -18,8 +18,7 @@ from voile.arrays import Floats, Ints
 from voile.errors import QueryError
 from voile.kinds.classes.cells import (
     CellQuery,
-    ClassSource,
-    Covariances,
+    ClassFigures,
     Extremes,
     Moments,
     OpenSums,
@@ -56,7 +55,7 @@ class Block:
 class ClassBoxes(OpenSums):
     """Totals of rows that lie somewhere in the box of their class."""
 
-    def __init__(self, query: CellQuery, source: ClassSource) -> None:
+    def __init__(self, query: CellQuery, source: ClassFigures) -> None:
         self.query = query
         width = query.payoffs[0].shape[0] if query.payoffs else 1
         key = source.of_row.astype(np.int64) + query.shown * source.classes
@@ -76,21 +75,26 @@ class ClassBoxes(OpenSums):
         """Means and covariances, where each value of a box has its chance."""
         query = self.query
         means = np.zeros((len(query.groups), len(query.payoffs)))
-        covariances: Covariances = {pair: np.zeros(len(query.groups)) for pair in pairs}
-        sizes: Covariances = {pair: np.zeros(len(query.groups)) for pair in pairs}
+        counted = np.zeros(means.shape)
+        covariances, squares, sizes = (
+            {pair: np.zeros(len(query.groups)) for pair in pairs} for _ in range(3)
+        )
         for block in self.blocks():
             payoffs = [w[block.line, block.columns] for w in query.payoffs]
             each = [self._sums(block, w) for w in payoffs]
             for t, mean in enumerate(each):
                 means[block.groups, t] += block.rows @ mean
+                some = (payoffs[t] != 0).astype(np.float64)
+                counted[block.groups, t] += block.rows @ self._sums(block, some)
             for t, u in pairs:
                 square = self._sums(block, payoffs[t] * payoffs[u])
                 found = block.rows @ (square - each[t] * each[u])
                 covariances[t, u][block.groups] += found
+                squares[t, u][block.groups] += block.rows @ square
                 sizes[t, u][block.groups] += block.rows @ np.abs(square)
         for pair, found in covariances.items():
             found[np.abs(found) <= ROUNDING * sizes[pair]] = 0.0
-        return Moments(means, (covariances,))
+        return Moments(means, covariances, squares, counted)
 
     def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
         """The least and the most: each row takes the cell of its box that pays least, or most."""

@@ -8,9 +8,7 @@ n! ways to hand out the records are alike. So f_xs = n_x·m_s/n rows are expecte
 
 with V_x, V_s, V the sums of f·v over a line, a column and the whole bucket. Buckets are
 independent. Under a fitted model (`fitted_buckets` in answering.py) f is another table with the
-same margins. Then the least of several upper bounds is stated: the variance
-Σ f·v·w − Σ_x V_x·W_x/n_x of rows that draw their records independently, the same of records that
-draw their rows, and both of what v and w have besides a part of the row and a part of the record.
+same margins, of which the means alone are used.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.kinds.classes.cells import (
     CellQuery,
-    ClassSource,
+    ClassFigures,
     Covariances,
     Extremes,
     Moments,
@@ -32,7 +30,6 @@ from voile.kinds.classes.cells import (
     ratio_ends,
 )
 from voile.kinds.classes.pairing import (
-    DENSE,
     Chunk,
     FittedPairs,
     Owners,
@@ -46,14 +43,13 @@ CHUNK = 2**22
 """Pairs of shown and open cells at a time."""
 MOST_PAIRS = 2**30
 ROUNDING = 1e-12
-PASSES = 20
 
 
 class Buckets(OpenSums):
     """Totals of rows whose sensitive records are known by bucket only."""
 
     def __init__(
-        self, query: CellQuery, source: ClassSource, fitted: FittedPairs | None = None
+        self, query: CellQuery, source: ClassFigures, fitted: FittedPairs | None = None
     ) -> None:
         assert source.hidden is not None  # noqa: S101  (a bucketized release has them)
         self.query, self.fitted, self.hidden = query, fitted, source.hidden
@@ -80,8 +76,9 @@ class Buckets(OpenSums):
         query = self.query
         count = len(query.groups)
         means = np.zeros((count, len(query.payoffs)))
+        counted = np.zeros(means.shape)
         zero: list[Covariances] = [{pair: np.zeros(count) for pair in pairs} for _ in range(3)]
-        by_line, by_column, sizes = zero
+        covariances, squares, sizes = zero
         for chunk in self.chunks():
             group = query.number[chunk.shown, chunk.open]
             some = group >= 0
@@ -90,6 +87,7 @@ class Buckets(OpenSums):
             payoffs = [w[chunk.shown[some], chunk.open[some]] for w in query.payoffs]
             for t, payoff in enumerate(payoffs):
                 means[:, t] += np.bincount(group, expected * payoff, count)
+                counted[:, t] += np.bincount(group, expected * (payoff != 0), count)
             if not pairs:
                 continue
             scale = self._scale(chunk.buckets.rows)
@@ -106,48 +104,15 @@ class Buckets(OpenSums):
                 v, w = expected * payoffs[t], expected * payoffs[u]
                 whole = np.bincount(group, scaled * payoffs[t] * payoffs[u], count)
                 sizes[t, u] += np.abs(whole)
-                over_lines, over_columns = lines.of(v, w), columns.of(v, w)
-                by_line[t, u] += whole - over_lines
-                by_column[t, u] += whole - over_columns
-                if self.fitted is None:
-                    by_line[t, u] += buckets.of(v, w) - over_columns
-        alternatives = [by_line] if self.fitted is None else [by_line, by_column]
-        if self.fitted is not None and count == 1 and query.number.size <= DENSE:
-            alternatives += self._curved(pairs)
-        for found in alternatives:
-            for pair, values in found.items():
-                values[np.abs(values) <= ROUNDING * sizes[pair]] = 0.0
-        return Moments(means, tuple(alternatives))
+                squares[t, u] += np.bincount(group, v * payoffs[u], count)
+                covariances[t, u] += whole - lines.of(v, w) - columns.of(v, w) + buckets.of(v, w)
+        for pair, values in covariances.items():
+            values[np.abs(values) <= ROUNDING * sizes[pair]] = 0.0
+        return Moments(means, covariances, squares, counted)
 
-    def _curved(self, pairs: Pairs) -> list[Covariances]:
-        """The same two bounds, of what a payoff has besides a part of rows and a part of records.
-
-        Such parts add up to the same however records are handed out, so they have no variance.
-        """
-        query, (chunk,) = self.query, self.chunks()
-        shape = query.number.shape
-        at = chunk.shown * shape[1] + chunk.open
-        table = np.bincount(at, chunk.expected, shape[0] * shape[1]).astype(np.float64)
-        left = [uneven(np.where(query.number == 0, w, 0.0), table.reshape(shape)).ravel()[at]
-                for w in query.payoffs]  # fmt: skip
-        group, scale = np.zeros(len(at), np.int64), np.ones(self.classes)
-        sides = [
-            owners.products(scale, owner, group, 1)
-            for owners, owner in ((chunk.lines, chunk.unit), (chunk.columns, chunk.record))
-        ]
-        found: list[Covariances] = []
-        for side in sides:
-            whole = {(t, u): (chunk.expected * left[t] * left[u]).sum() for t, u in pairs}
-            found.append({
-                (t, u): whole[t, u] - side.of(chunk.expected * left[t], chunk.expected * left[u])
-                for t, u in pairs
-            })  # fmt: skip
-        return found
-
-    def _scale(self, sizes: Floats) -> Floats:
+    @staticmethod
+    def _scale(sizes: Floats) -> Floats:
         """n/(n−1) of every bucket; a bucket of one row is known."""
-        if self.fitted is not None:
-            return np.ones(len(sizes))
         return np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1.0), 0.0)
 
     # ------------------------------------------------------------------ pairs
@@ -239,12 +204,3 @@ class Buckets(OpenSums):
             least, most = ratio_ends(above, below, group, count)
             low, high = np.minimum(low, least), np.maximum(high, most)
         return low, high
-
-
-def uneven(payoff: Floats, table: Floats) -> Floats:
-    """What is left of a payoff besides a part of the line and a part of the column."""
-    lines, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
-    for _ in range(PASSES):
-        payoff = payoff - (table * payoff).sum(axis=1, keepdims=True) / lines
-        payoff = payoff - (table * payoff).sum(axis=0, keepdims=True) / columns
-    return payoff

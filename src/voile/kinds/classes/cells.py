@@ -28,6 +28,7 @@ from voile.recoding.grouping import Recode
 from voile.schema import Schema
 
 if TYPE_CHECKING:
+    from voile.kinds.classes.manifest import ErrorModel
     from voile.kinds.classes.release import ClassBox, HiddenRecords, Method
 
 # ----------------------------------------------------------------------
@@ -38,16 +39,10 @@ Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSource:
-    """The classes of a release, as numbers, and the engine that knows its domain.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassFigures:
+    """The classes of a release, as numbers."""
 
-    The rows as they are written hold labels, not values; so conditions are computed on the domain
-    alone, and `engine` needs no rows (`open_domain(schema)`).
-    """
-
-    engine: PublicDomain
-    domain: DomainSums
     schema: Schema
     rows: int
     recode: Recode
@@ -60,13 +55,27 @@ class ClassSource:
     """Generalized: the other columns."""
     hidden: HiddenRecords | None = None
     """Bucketized: the other columns."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What was fitted once, by what it is; give one dictionary to all sources of a release."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassSource(ClassFigures):
+    """The classes of a release, and the engine that knows its domain.
+
+    The rows as they are written hold labels, not values; so conditions are computed on the domain
+    alone, and `engine` needs no rows (`open_domain(schema)`).
+    """
+
+    engine: PublicDomain
+    domain: DomainSums
     removed: int = 0
     """Rows of the table that the release does not show."""
     method: Method = "uniform"
     remarks: Mapping[str, str] = field(default_factory=dict)
     """What an analyst should know about a column."""
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What was fitted once, by what it is; give one dictionary to all sources of a release."""
+    error_model: ErrorModel | None = None
+    """What is known about real errors; without it no interval is stated."""
 
 
 # ----------------------------------------------------------------------
@@ -142,6 +151,10 @@ class Cutting:
         self.spans: list[Ints] = []
         self.weights: list[Floats] = []
         self._codes: dict[str, Ints] = {}
+
+    def with_chances(self, likely: dict[str, Floats] | None) -> Cutting:
+        """The same cells with other chances of the values of generalized columns."""
+        return Cutting(self.where, self.groups, self.terms, self.source, likely)
 
     def cell_query(
         self, answer_groups: int | None = None
@@ -253,8 +266,12 @@ class Moments:
 
     means: Floats
     """(groups, terms)"""
-    covariances: tuple[Covariances, ...]
-    """Of each two terms; where there are several, each of them bounds the true one from above."""
+    covariances: Covariances
+    """Of each two terms."""
+    squares: Covariances
+    """The sum over the rows of the expected product of two terms' payoffs."""
+    rows: Floats
+    """(groups, terms): how many rows are expected to add something to the term."""
 
 
 @dataclass(frozen=True, eq=False)

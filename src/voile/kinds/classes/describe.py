@@ -47,7 +47,7 @@ def describe_classes(manifest: ClassManifest) -> str:
         what=f"A table of {counted(manifest.rows, 'row')} in {p.classes:,} classes; {shown}.",
         promised=promised(manifest),
         not_promised=[NOT_PROMISED],
-        counting=counting(manifest),
+        counting=[*counting(manifest), *errors(manifest)],
         before=how(manifest),
     )
 
@@ -61,6 +61,8 @@ def promised(manifest: ClassManifest) -> list[str]:
         lines.append(f"- {requirement.spelling}; the worst class has {entry.measured:.4g}")
     if not manifest.guarantee.requirements:
         lines = ["**Nothing: no requirement was given.**"]
+    if manifest.parameters.weak:
+        lines += ["", "**These requirements say nothing: every class meets them.**"]
     if manifest.parameters.recode == "bucketize":
         lines += ["", "Everybody sees who is in the table: k-anonymity hides nobody here."]
     return [*lines, "", f"The promise is about {manifest.guarantee.unit}."]
@@ -78,6 +80,8 @@ def how(manifest: ClassManifest) -> list[str]:
         lines.append(
             f"- {counted(p.removed, 'row', 'were')} left out, for no class could hold them"
         )
+    if manifest.nulls == "drop":
+        lines.append("- rows in which a value is missing were left out; how many is not stated")
     return ["## How rows were grouped", *lines, ""]
 
 
@@ -103,6 +107,19 @@ def counting(manifest: ClassManifest) -> list[str]:
         "the columns, of the share of the range's values that meet it. That takes every value of a "
         "range to be equally likely; certain is only that rows whose whole range meets the "
         "condition count, and that those of whose range nothing does not."
+    ]
+
+
+def errors(manifest: ClassManifest) -> list[str]:
+    """How far counts may be off, for those who count without Voile."""
+    model = manifest.parameters.error_model
+    if model is None:
+        return ["", "How far counts are off was not measured: nothing but those bounds is known."]
+    return [
+        "",
+        "How far counts are off was measured on random questions before publication: with V the "
+        "variance that the assumption gives (Σ p(1−p) over the rows for ranges), the standard "
+        f"error of a count is √({model.spread:g}²·V + {model.share:g}²·V²).",
     ]
 
 

@@ -1,28 +1,22 @@
 """Formulas of totals that the release leaves open: standard errors, intervals, certain bounds.
 
 Under the assumption about what is open, a total is a sum of independent rows (or, in a bucket, of
-a random pairing; the count of pairs with two properties has the law of a sum of independent coins
-there too). Its interval is
-
-  the normal one    where no row matters much: b·max(1, z²/2) ≤ σ, with b the most of one row;
-                    wider by b/2, for totals move in steps
-  Bernstein's       otherwise
-
-cut to the certain bounds, which hold without the assumption.
+a random pairing), which gives its mean and variance. Real errors are larger: the release's error
+model (errors.py) turns the variance into a standard error and an interval, cut to the certain
+bounds, which hold without it. Without an error model no interval is stated.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
 from voile.answering.arithmetic import Affine, as_ratio
 from voile.answering.certain import bounded, combined
-from voile.answering.columns import Certain, EstimatedColumn, Flags, Formulas, deviation_of_sum
+from voile.answering.columns import Certain, EstimatedColumn, Flags, Formulas
 from voile.answering.quantiles import (
     check_values,
     estimated_quantile,
@@ -33,7 +27,16 @@ from voile.answering.quantiles import (
     unknown_quantiles,
 )
 from voile.arrays import Floats
-from voile.kinds.classes.cells import CellQuery, Cutting, Extremes, Moments, OpenSums
+from voile.kinds.classes.cells import (
+    CellQuery,
+    Covariances,
+    Cutting,
+    Extremes,
+    Moments,
+    OpenSums,
+)
+from voile.kinds.classes.errors import ASSUMED, reach, standard_error, typical_size
+from voile.kinds.classes.manifest import ErrorModel
 from voile.query.aggregate import Call, Constant, Formula, Quantile
 from voile.query.predicate import Term
 
@@ -139,13 +142,17 @@ def _proved(
 
 
 COVERS = (
-    "the statistic of the rows before they were grouped, at about the stated confidence, if what "
-    "is assumed about the values within a class holds; the certain bounds hold always"
+    "the statistic of the rows before they were grouped, for about this share of questions: errors "
+    "were measured on random questions when the release was made; the certain bounds hold always"
 )
 APPROXIMATES = (
-    "the statistic of the rows before they were grouped, at about the stated confidence (delta "
-    "method; good where the counts behind it are large), if what is assumed about the values "
-    "within a class holds; the certain bounds hold always"
+    "the statistic of the rows before they were grouped, for about this share of questions (delta "
+    "method; good where the counts behind it are large): errors were measured on random questions "
+    "when the release was made; the certain bounds hold always"
+)
+UNSTATED = (
+    "nothing: no interval is stated; the statistic of the rows before they were grouped lies "
+    "within the certain bounds always"
 )
 
 
@@ -157,6 +164,9 @@ class ClassEstimator(Formulas):
     moments: Moments
     about: Callable[[str], str] = str
     """Says which rows an interval is about."""
+    error_model: ErrorModel | None = None
+    is_fitted: bool = False
+    """Whether estimates are those of the fitted model."""
     kept: dict[bytes, Extremes] = field(default_factory=dict, repr=False)
     known: dict[Formula, Certain] = field(default_factory=dict, repr=False)
 
@@ -173,43 +183,48 @@ class ClassEstimator(Formulas):
     @property
     def covers(self) -> str:
         """What an interval covers."""
-        return self.about(COVERS)
+        return self.about(UNSTATED if self.error_model is None else COVERS)
 
     @property
     def approximates(self) -> str:
         """What an interval by the delta method covers."""
-        return self.about(APPROXIMATES)
+        return self.about(UNSTATED if self.error_model is None else APPROXIMATES)
 
     @property
     def is_exact(self) -> bool:
         """Whether no total has a variance."""
-        return not any(c.any() for c in self.moments.covariances[0].values())
+        return not any(c.any() for c in self.moments.covariances.values())
 
-    # ------------------------------------------------------------------ under the assumption
+    # ------------------------------------------------------------------ by the error model
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
         """The standard error of a formula, for each group."""
-        return np.sqrt(self._variance(*self.slopes(formula)))
-
-    def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
-        """Σ s_i·s_j·covariance_ij; the least, where there are several bounds."""
-        places = [self.order.index(term) for term in used]
-        found = []
-        for of in self.moments.covariances:
-            variance = np.zeros(len(slope))
-            for i, a in enumerate(places):
-                for j, b in enumerate(places):
-                    both = of[a, b] if (a, b) in of else of[b, a]
-                    variance += slope[:, i] * slope[:, j] * both
-            found.append(np.maximum(variance, 0.0))
-        return np.asarray(np.minimum.reduce(found))
+        return self._error(*self.slopes(formula))[0]
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
         """How far a sum of totals may be from its mean, except with probability `miss`."""
-        variance = self._variance(used, slope)
-        return deviation(variance, self.largest_weight(used, slope), miss)
+        return reach(*self._error(used, slope), miss)
+
+    def _error(self, used: tuple[Term, ...], slope: Floats) -> tuple[Floats, Floats]:
+        """The standard error of Σ slope·total, and what a row typically adds to it."""
+        places = [self.order.index(term) for term in used]
+        variance = np.maximum(self._form_of(self.moments.covariances, places, slope), 0.0)
+        rows = self.moments.rows[:, places].max(axis=1, initial=0.0)
+        size = typical_size(self._form_of(self.moments.squares, places, slope), rows)
+        model = self.error_model or ASSUMED
+        return standard_error(model, variance, size, fitted=self.is_fitted), size
+
+    @staticmethod
+    def _form_of(pairs: Covariances, places: list[int], slope: Floats) -> Floats:
+        """Σ s_i·s_j·pair_ij."""
+        found = np.zeros(len(slope))
+        for i, a in enumerate(places):
+            for j, b in enumerate(places):
+                both = pairs[a, b] if (a, b) in pairs else pairs[b, a]
+                found += slope[:, i] * slope[:, j] * both
+        return found
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
         """The groups in which the sum is 0 for all data that agree with the release."""
@@ -257,15 +272,8 @@ class ClassEstimator(Formulas):
 
     def column(self, formula: Formula) -> EstimatedColumn:
         """The estimates of a formula, cut to its certain bounds."""
-        return bounded(super().column(formula), self.certain(formula))
-
-
-@np.errstate(all="ignore")
-def deviation(variance: Floats, part: Floats, miss: float) -> Floats:
-    """How far a sum of independent numbers of a known variance may be off its mean."""
-    log = math.log(2 / miss)
-    bernstein = np.sqrt(2 * variance * log) + part * log / 3
-    return np.where(variance > 0, deviation_of_sum(np.sqrt(variance), part, bernstein, miss), 0.0)
+        found = bounded(super().column(formula), self.certain(formula))
+        return replace(found, stated=self.error_model is not None)
 
 
 # ----------------------------------------------------------------------
@@ -279,10 +287,20 @@ ROUNDING = 1e-9
 Sides = tuple[Floats, Floats]
 
 
+@dataclass(frozen=True)
+class QuantileLaws:
+    """How the sums behind a quantile are made."""
+
+    law_of: Callable[[CellQuery], OpenSums]
+    error_model: ErrorModel | None
+    fitted: tuple[Cutting, Callable[[CellQuery], OpenSums]] | None
+    """The cells and the law of the fitted model, where that gives the estimates."""
+
+
 def class_quantiles(
     formula: Quantile,
     cutting: Cutting,
-    law_of: Callable[[CellQuery], OpenSums],
+    laws: QuantileLaws,
     covers: str,
     answer_groups: int,
 ) -> EstimatedColumn:
@@ -299,25 +317,29 @@ def class_quantiles(
     here = [counted * (at == value) for value in values]
     below = [counted * ((at <= value) - formula.share) for value in values]
     summed = counted * np.where(np.isfinite(at), at, 0.0)
-    law = law_of(query.with_payoffs([*here, *below, counted, summed]))
+    payoffs = [*here, *below, counted, summed]
+    law = laws.law_of(query.with_payoffs(payoffs))
     found = law.moments([(count + i, count + i) for i in range(count)])
+    if laws.fitted is not None:
+        fitted, fitted_law = laws.fitted
+        likely = fitted.cell_query(answer_groups)[0].with_payoffs(payoffs)
+        found = replace(found, means=fitted_law(likely).moments([]).means)
     z = found.means[:, count : 2 * count]
-    variance = np.stack(
-        [
-            np.minimum.reduce([c[count + i, count + i] for c in found.covariances])
-            for i in range(count)
-        ],
-        axis=1,
+    variance, square = (
+        np.stack([pairs[count + i, count + i] for i in range(count)], axis=1)
+        for pairs in (found.covariances, found.squares)
     )
+    size = typical_size(square, found.rows[:, count : 2 * count])
+    model = laws.error_model or ASSUMED
+    error = standard_error(model, np.maximum(variance, 0.0), size, fitted=laws.fitted is not None)
     value = np.array([point(counts, values, formula) for counts in found.means[:, :count]])
-    part = np.full(z.shape, max(formula.share, 1 - formula.share))
     one = np.eye(2 * count + 2)
     rows = law.extremes(np.tile(one[2 * count], (groups, 1)))
     places = Places.of(formula, rows)
 
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
-        off = deviation(np.maximum(variance, 0.0), part, 1 - confidence)
+        off = reach(error, size, 1 - confidence)
         low, high = places.lowest(z + off, values)[0], places.highest(z - off, values)[1]
         low, high = spanned(formula, low, high)
         return np.fmin(low, value), np.fmax(high, value)
@@ -339,7 +361,8 @@ def class_quantiles(
     reached = alone | ((rows.low > 0) & (places.is_one | (apart & places.is_known)))
     tight = bool((nothing | (low == high) | (exact & reached)).all())
     low, high = spanned(formula, low, high)
-    return bounded(estimated_quantile(value, interval, covers), Certain(low, high, tight))
+    column = bounded(estimated_quantile(value, interval, covers), Certain(low, high, tight))
+    return replace(column, stated=laws.error_model is not None)
 
 
 @dataclass(frozen=True, eq=False)

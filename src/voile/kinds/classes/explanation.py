@@ -131,6 +131,8 @@ def _column(
 ) -> ClassColumn:
     assert found.certain is not None  # noqa: S101  (classes always bound what they leave open)
     estimate, stderr = first(found)
+    if not (found.stated or found.known[0]):
+        stderr = None
     terms = () if has_quantile(formula) else terms_of(formula)
     return ClassColumn(
         name=name,

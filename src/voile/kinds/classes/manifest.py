@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, ManifestPart, free_name, read_off_disclosed
+from voile.kinds.manifest import (
+    Disclosed,
+    LaterKeys,
+    Manifest,
+    ManifestPart,
+    free_name,
+    read_off_disclosed,
+)
 from voile.options.choices import Method
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding import Recode
@@ -17,6 +24,26 @@ CLASS_FILES, SENSITIVE_FILES = "classes/", "sensitive/"
 """Where a generalized release keeps its boxes, and a bucketized one its sensitive values."""
 ROWS, POPULATION = "rows", "population"
 UNIT = "the classes that are shown, in which every person of the table has one row"
+
+
+MOST_ERROR = 1e6
+"""Beyond which a number of an error model says nothing; a forged manifest has none."""
+ErrorNumber = Annotated[float, Field(ge=0, le=MOST_ERROR, allow_inf_nan=False)]
+
+
+class ErrorModel(ManifestPart):
+    """What the steward measured of real errors on random questions, in three rounded numbers."""
+
+    spread: ErrorNumber = Field(
+        description="The error that grows with the root of the rows left open, in standard "
+        "errors of the assumption"
+    )
+    share: ErrorNumber = Field(
+        description="The error that grows with the rows left open, as a share of them"
+    )
+    fitted: ErrorNumber | None = Field(
+        description="The errors of --method entropy as a multiple of the others; null: not measured"
+    )
 
 
 class ClassParameters(ManifestPart):
@@ -51,6 +78,12 @@ class ClassParameters(ManifestPart):
         description="True: classes/ says how many rows of a public table lie in each class"
     )
     removed: int = Field(ge=0, description="Rows that were left out, for no class could hold them")
+    error_model: ErrorModel | None = Field(
+        default=None, description="Since version 2: errors of answers; null: none is stated"
+    )
+    weak: bool = Field(
+        default=False, description="Since version 2: published although the promise says nothing"
+    )
 
 
 class Required(ManifestPart):
@@ -77,6 +110,7 @@ class ClassManifest(Manifest):
     method: Method
     parameters: ClassParameters
     guarantee: ClassGuarantee
+    since_2: ClassVar[LaterKeys] = {**Manifest.since_2, "parameters": {"error_model", "weak"}}
 
     def check(self) -> None:
         """Refuse parameters that do not fit the schema, or requirements that are none."""
@@ -150,6 +184,10 @@ def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -
     if p.removed:
         why = "answers are not about them, which whoever counts must know"
         found.append(Disclosed(what="the number of rows that were left out", why=why))
+    if p.error_model is not None:
+        why = "intervals are made of it; --no-error-model leaves it out"
+        what = "how far answers on random questions are off, as three rounded numbers"
+        found.append(Disclosed(what=what, why=why))
     if p.recode == "bucketize":
         why = "rows are bucketized; --recode generalize shows ranges"
         found += [Disclosed(what=f"{name} of every row", why=why) for name in p.qi]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,16 @@ OWN: dict[str, tuple[str, ...]] = {
     "loss": ("fulldomain", "suppress"),
 }
 """Options that only some methods have."""
+
+
+VACUOUS: Mapping[str, tuple[Callable[[float, RequirementOptions], bool], float]] = {
+    "k": (lambda number, _: number <= 1, 10),
+    "l": (lambda number, _: number <= 1, 3),
+    "t": (lambda number, of: number >= (math.log(2) if of.t_distance == "js" else 1), 0.2),
+    "semantic": (lambda number, of: of.absent == "ignored" and number >= 10, 1),
+    "alpha": (lambda number, _: number >= 1, 0.5),
+}
+"""Which values of a requirement every class meets, and one that promises something."""
 
 
 class RoleOptions(Options):
@@ -70,6 +81,14 @@ class ClassOptions(RequirementOptions, RoleOptions):
     loss: Annotated[
         Loss | None, Flag("fulldomain: ncp, discernibility, levels or entropy is least.")
     ] = None
+    error_model: Annotated[
+        bool,
+        Flag("State errors measured on random questions as three rounded numbers, or do not.",
+             name="--error-model/--no-error-model"),
+    ] = True  # fmt: skip
+    weak: Annotated[
+        bool, Flag("Publish although the promise says nothing; the release is marked.")
+    ] = False
     hierarchies: HierarchiesOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
     nulls: NullsOption = "error"
@@ -92,7 +111,19 @@ class ClassOptions(RequirementOptions, RoleOptions):
         self._check_method()
         self._check_buckets()
         self._check_presence()
+        self._check_weak()
         return self
+
+    def _check_weak(self) -> None:
+        """Refuse requirements that every class meets, unless others promise something."""
+        if self.weak or self.simulate_seed is not None or not is_vacuous(self):
+            return
+        name, shown, some = vacuous(self)[0]
+        raise PromiseError(
+            f"{shown} promises nothing: every class meets it",
+            hint=f"{spelled(name, some)} promises something; {spelled('weak', True)} publishes "
+            "nevertheless",
+        )
 
     def _check_columns(self) -> None:
         if not self.qi:
@@ -174,6 +205,24 @@ class ClassOptions(RequirementOptions, RoleOptions):
         return [*self.qi, *self.sensitive, *self.insensitive]
 
 
+def vacuous(options: RequirementOptions) -> list[tuple[str, str, float]]:
+    """Requirements that every class meets: the option, as it was given, and a better value."""
+    found = []
+    for name, (is_void, some) in VACUOUS.items():
+        given = getattr(options, name)
+        for of, value in given.items() if isinstance(given, Mapping) else (("", given),):
+            if value is not None and is_void(value, options):
+                found.append((name, spelled(name, {of: value} if of else value), some))
+    return found
+
+
+def is_vacuous(options: RequirementOptions) -> bool:
+    """Whether some requirement is given, and every class meets all that are."""
+    each = [getattr(options, name) for name in ("k", "l", "t", "semantic", "alpha", "presence")]
+    given = sum(len(x) if isinstance(x, Mapping) else 1 for x in each if x is not None)
+    return given > 0 and len(vacuous(options)) == given
+
+
 class GroupKeywords(RequirementKeywords, total=False):
     """Options of classes as keywords, but for those that functions have themselves."""
 
@@ -186,6 +235,8 @@ class GroupKeywords(RequirementKeywords, total=False):
     suppression: float
     suppressed: Suppressed | None
     loss: Loss | None
+    error_model: bool
+    weak: bool
     hierarchies: Mapping[str, Any] | None
     schema: SchemaSource | None
     nulls: Nulls

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 from voile import __version__
 from voile.engines.table import Table
 from voile.errors import spelled
+from voile.kinds.classes.cells import ClassFigures
+from voile.kinds.classes.errors import measured
 from voile.kinds.classes.finding import FoundGrouping, find
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
@@ -23,11 +25,12 @@ from voile.kinds.classes.manifest import (
     ClassGuarantee,
     ClassManifest,
     ClassParameters,
+    ErrorModel,
     Required,
     class_column,
     grouped_disclosed,
 )
-from voile.kinds.classes.options import ClassOptions, GroupTableKeywords
+from voile.kinds.classes.options import ClassOptions, GroupTableKeywords, is_vacuous
 from voile.kinds.classes.reading import (
     ClassInput,
     by_frequency,
@@ -35,12 +38,19 @@ from voile.kinds.classes.reading import (
     prepare,
     without_removed,
 )
-from voile.kinds.classes.release import ClassRelease, class_columns, shown_schema
+from voile.kinds.classes.release import (
+    ClassBox,
+    ClassRelease,
+    HiddenRecords,
+    class_columns,
+    shown_schema,
+)
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
+from voile.noise import Key
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress
 from voile.recoding.grouping import cells_by_class
@@ -103,11 +113,14 @@ def write_classes(
 ) -> ClassManifest:
     """The files of a release. Rows are sorted: their order discloses nothing."""
     shown, removed = showing(found), 0
+    weak = options.weak and is_vacuous(options)
     if shown.rows is not None:
         removed = prepared.used - len(shown.of_row)
         prepared, shown = in_what_is_shown(prepared, shown, options)
     ranges = {} if options.recoded == "bucketize" else ranges_of(prepared, shown, options)
     parameters = parameters_of(prepared, found, shown, options, ranges, removed)
+    errors = error_model_of(prepared, shown, options) if options.error_model else None
+    parameters = parameters.model_copy(update={"error_model": errors, "weak": weak})
     manifest = manifest_of(prepared, shown, options, parameters)
     files = [*write_rows(folder, manifest, prepared, shown, ranges)]
     if options.recoded == "bucketize":
@@ -115,6 +128,56 @@ def write_classes(
     else:
         files.append(write_boxes(folder, manifest, shown, ranges, options))
     return manifest.model_copy(update={"files": files})
+
+
+def error_model_of(
+    prepared: ClassInput, shown: ShownTable, options: ClassOptions
+) -> ErrorModel | None:
+    """What is measured of real errors, on questions that nobody can predict."""
+    order = np.argsort(shown.of_row, kind="stable")
+    codes = {
+        name: shown.pick(code)[order].astype(np.int32) for name, code in prepared.codes.items()
+    }
+    seed = options.simulate_seed
+    key = Key.fresh() if seed is None else Key.from_seed(seed)
+    return measured(figures_of(prepared, shown, options, codes, shown.of_row[order]), codes, key)
+
+
+def figures_of(
+    prepared: ClassInput,
+    shown: ShownTable,
+    options: ClassOptions,
+    codes: Mapping[str, Codes],
+    of_row: Codes,
+) -> ClassFigures:
+    """The classes as whoever opens the release will see them; rows in the order of `of_row`."""
+    boxes, hidden = dict[str, ClassBox](), None
+    if options.recoded == "bucketize":
+        names = list(options.sensitive)
+        found, classes, rows = cells_by_class(
+            of_row, np.stack([codes[n] for n in names]), np.ones(len(of_row), dtype=np.int64)
+        )
+        listed = dict(zip(names, found, strict=True))
+        hidden = HiddenRecords(classes.astype(np.int32), listed, rows)
+        open_ = set(names)
+    else:
+        for j, name in enumerate(options.qi):
+            if (shown.low[:, j] < shown.high[:, j]).any():
+                order = prepared.orders.get(name)
+                every = np.arange(prepared.schema[name].size, dtype=np.int32)
+                places = every if order is None else order
+                boxes[name] = ClassBox(places, shown.low[:, j], shown.high[:, j])
+        open_ = set(boxes)
+    return ClassFigures(
+        schema=prepared.schema,
+        rows=len(of_row),
+        recode=options.recoded,
+        classes=len(shown.low),
+        of_row=of_row.astype(np.int32),
+        known={name: code for name, code in codes.items() if name not in open_},
+        boxes=boxes,
+        hidden=hidden,
+    )
 
 
 def in_what_is_shown(
@@ -306,12 +369,18 @@ class ClassPublication(PublishResult):
 
     release: ClassRelease
 
+    @property
+    def dropped(self) -> int:
+        """Rows that were left out for a NULL."""
+        return self.rows_in - self.release.rows_behind
+
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data, with the classes and what they have."""
         manifest = self.release.manifest
         return {
             **super().to_dict(),
             "classes": manifest.parameters.classes,
+            "left_out": {"nulls": self.dropped, "suppressed": manifest.parameters.removed},
             "requirements": {
                 manifest.named(entry): entry.measured for entry in manifest.guarantee.requirements
             },
@@ -325,12 +394,22 @@ class ClassPublication(PublishResult):
         levels = ", ".join(f"{name} {level}" for name, level in (p.levels or {}).items())
         return [
             ("rows", f"{self.rows_in:,} in, {manifest.rows:,} out"),
+            *([("left out", self._left_out)] if self.rows_in > manifest.rows else []),
             ("classes", f"{p.classes:,} ({manifest.method}, {p.recode}), of "
                         f"{manifest.rows / p.classes:,.1f} rows on average"),
             *[("promise", f"{r.spelling}{of(entry.attribute)}: the worst class has "
                           f"{entry.measured:.4g}") for entry, r in kept],
             *([("levels", levels)] if levels else []),
         ]  # fmt: skip
+
+    @property
+    def _left_out(self) -> str:
+        """How many rows are not in the release, by why, with their share."""
+        removed = self.release.manifest.parameters.removed
+        why = {"no class could hold them": removed, "a value is missing": self.dropped}
+        share = (self.rows_in - self.release.rows) / self.rows_in
+        parts = [f"{rows:,} ({reason})" for reason, rows in why.items() if rows]
+        return f"{' and '.join(parts)}, {share:.2g} of the rows"
 
 
 Grouped = ClassPublication

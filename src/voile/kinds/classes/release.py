@@ -452,6 +452,7 @@ class ClassRelease(Release):
             hidden=self.hidden,
             removed=p.removed,
             method=checked_method(options.method),
+            error_model=p.error_model,
             kept=self._kept,
         )
 
