@@ -36,6 +36,7 @@ from voile.kinds.counts.release import ConjunctRelease
 from voile.kinds.marginals.options import MarginalKeywords, MarginalOptions
 from voile.kinds.marginals.publishing import measure_table
 from voile.kinds.marginals.release import MarginalRelease
+from voile.kinds.options import AutomaticKeywords, AutomaticOptions
 from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions, SpecKeywords
 from voile.kinds.perturbed.publishing import perturb_table
 from voile.kinds.perturbed.release import LocalRelease
@@ -60,6 +61,7 @@ FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusabl
 
 
 LAZY = {
+    "AutomaticKeywords": AutomaticKeywords, "Release": voile.Release,
     "ClassKeywords": ClassKeywords, "ClassRelease": ClassRelease,
     "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
     "Form": Form, "KeySource": KeySource, "Method": Method, "Progress": Progress,
@@ -100,7 +102,7 @@ def fields(model: type[Options]) -> dict[str, Any]:
     [
         *zip(
             get_overloads(publish),
-            (ViewOptions, ClassOptions, CountOptions, MarginalOptions),
+            (AutomaticOptions, ViewOptions, ClassOptions, CountOptions, MarginalOptions),
             strict=True,
         ),
         (generalize, ClassOptions),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from voile.kinds.counts.release import ConjunctRelease
     from voile.kinds.marginals.options import MarginalKeywords
     from voile.kinds.marginals.release import MarginalRelease
+    from voile.kinds.options import AutomaticKeywords
     from voile.kinds.perturbed.options import PerturbKeywords
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.perturbed.release import LocalRelease
@@ -67,7 +68,19 @@ def __getattr__(name: str) -> Any:
 @overload
 def publish(
     table: Any,
-    method: Literal["alphabeta"] = "alphabeta",
+    method: Literal["auto"] = "auto",
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
+    **options: Unpack[AutomaticKeywords],
+) -> Release: ...
+@overload
+def publish(
+    table: Any,
+    method: Literal["alphabeta"] | None = None,
     prior_factor: float | None = None,
     posterior: float = ...,
     retention: float | None = None,
@@ -109,7 +122,7 @@ def publish(
 @overload
 def publish(
     table: Any,
-    method: Literal["marginals"],
+    method: Literal["marginals", "full-table"],
     *,
     to: str | Path | None = None,
     overwrite: bool = False,
@@ -120,35 +133,66 @@ def publish(
 ) -> MarginalRelease: ...
 def publish(
     table: Any,
-    method: str = "alphabeta",
+    method: str | None = None,
     *given: Any,
     register: RegisterChoice = None,
     **options: Any,
 ) -> Release:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
-    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior; the other
-    options are those of `ViewOptions`. `to` is the release's folder, which a series needs. Without
-    it the release lives in a temporary folder until `release.save(path)`. `sign` is a key that
-    vouches for it: a file, or a `voile.signing.SigningKey`.
+    Without a method all of them are compared under one promise, and the one that errs least is
+    taken: ε = 1 for adding or removing a person unless `epsilon` says otherwise, with δ of 1e-9.
+    Without a codebook (`schema`) the domain is learnt privately from a share of the budget. The
+    options are those of `AutomaticOptions`. Where nothing of use can be had, nothing is published,
+    and the error says what would help.
+
+    A promise of the papers (`prior`, `posterior`, `prior_factor`) means a noisy view, method
+    alphabeta: (d, γ)-privacy with d = prior_factor·n/m (10 if not given) and γ = posterior; the
+    other options are those of `ViewOptions`. `to` is the release's folder, which a series needs.
+    Without it the release lives in a temporary folder until `release.save(path)`. `sign` is a key
+    that vouches for it: a file, or a `voile.signing.SigningKey`.
 
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method
     conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
     Method marginals publishes noisy tables of every few columns with a model: epsilon and delta,
-    or rho, or pure; order or tables or workload; unit.
-    Installed packages may bring other methods, with options of their own.
+    or rho, or pure; order or tables or workload; unit. Method full-table is one table of all
+    columns. Installed packages may bring other methods, with options of their own.
 
     What is put in a place by name is written into the steward's register before it is there:
     `register` is its path or address, else the usual one; False writes nothing down.
     """
     named = dict(zip(POSITIONAL, given, strict=False))
     chosen = chosen_register(register)
+    if method is None:
+        asked = {*named, *options} - PLACING
+        method = implied_method(asked)
+    if method == AUTO:
+        from voile.kinds.automatic import publish_best  # noqa: PLC0415  (one way among several)
+
+        return publish_best(table, register=chosen, **named, **options).release
     return (
         publishing_kind(method)
         .publish(table, method=method, register=chosen, **named, **options)
         .release
     )
+
+
+AUTO = "auto"
+"""The method that compares all others."""
+PLACING = {"to", "overwrite", "progress", "sign"}
+"""Keywords that every method has."""
+
+
+def implied_method(options: Iterable[str]) -> str:
+    """The method that options mean which name none."""
+    from voile.kinds.marginals.options import MarginalOptions  # noqa: PLC0415  (options alone)
+    from voile.kinds.options import AutomaticOptions  # noqa: PLC0415
+    from voile.kinds.views.options import ViewOptions  # noqa: PLC0415
+
+    asked = set(options)
+    known = ((AUTO, AutomaticOptions), ("alphabeta", ViewOptions), ("marginals", MarginalOptions))
+    return next((name for name, model in known if asked <= set(model.keywords())), "alphabeta")
 
 
 POSITIONAL = ("prior_factor", "posterior", "retention", "columns", "rows", "simulate_seed")

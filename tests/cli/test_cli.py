@@ -193,7 +193,8 @@ def test_a_domain_too_large_for_floats_is_refused(tmp_path: Path) -> None:
     found = data("inspect", "wide.csv", cwd=tmp_path)
     assert found["feasible"]["possible"] is False
     assert "10^" in found["feasible"]["why"]
-    done = voile("publish", "wide.csv", "-o", "w.voile", cwd=tmp_path)
+    view = ["--method", "alphabeta"]
+    done = voile("publish", "wide.csv", "-o", "w.voile", *view, cwd=tmp_path)
     assert done.returncode == 1
     assert "more than can be handled" in done.stderr
 
@@ -286,7 +287,12 @@ def test_a_signal_after_the_release_is_in_place_is_too_late(
 
 def test_a_weak_promise_is_said_aloud(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i % 9},{i % 7}" for i in range(500)))
-    done = data("publish", "t.csv", "--prior", "1e-6", "-o", "t.voile", cwd=tmp_path)
+    weak = ["publish", "t.csv", "--prior", "1e-6", "-o", "t.voile"]
+    refused = voile(*weak, cwd=tmp_path)
+    assert refused.returncode == 1 and "says next to nothing" in refused.stderr
+    assert not (tmp_path / "t.voile").exists()
+    done = data(*weak, "--weak", cwd=tmp_path)
+    assert "The promise is weak" in (tmp_path / "t.voile" / "README.md").read_text()
     assert any("promised against nothing" in note for note in done["notes"])
     assert "A weak promise" in voile("describe", "t.voile", cwd=tmp_path).stdout
     fine = data("publish", "t.csv", "--prior", "0.05", "-o", "u.voile", cwd=tmp_path)

@@ -192,7 +192,8 @@ def test_a_table_is_inspected_without_what_answers() -> None:
 def test_the_shell_publishes_a_view_without_what_answers(tmp_path: Path) -> None:
     """Only the options of other kinds are read, for the flags."""
     to = str(tmp_path / "view.voile")
-    found = imported("publish", "dataset:adult/boundary", "--simulate-seed", "1", "-o", to)
+    found = imported("publish", "dataset:adult/boundary", "--method", "alphabeta",
+                     "--simulate-seed", "1", "-o", to)  # fmt: skip
     assert "voile.kinds.views.publishing" in found
     assert not under(found, [*ANSWERING, "pandas", "polars", "altair"])
     flags = {f"voile.kinds.{kind}.{part}" for kind in KINDS for part in ("kind", "options")}
@@ -201,7 +202,9 @@ def test_the_shell_publishes_a_view_without_what_answers(tmp_path: Path) -> None
 
 def test_python_publishes_a_view_without_what_answers_and_other_kinds(tmp_path: Path) -> None:
     program = "import sys, voile\n"
-    program += "voile.publish('dataset:adult/boundary', simulate_seed=1, to=sys.argv[1])\n"
+    program += (
+        "voile.publish('dataset:adult/boundary', 'alphabeta', simulate_seed=1, to=sys.argv[1])\n"
+    )
     program += "print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "view.voile")],

@@ -116,7 +116,9 @@ def test_the_command_plans_and_refuses_what_means_nothing(table: Path) -> None:
         done = run("plan", str(table), "--method", "marginals", "--schema", "active", *wrong)
         assert done.returncode == 2
         assert "means nothing" in done.stderr
-    assert "is about noisy marginals" in run("plan", str(table), "--order", "2").stderr
+    wrong = ["--order", "2", "--max-error", "5"]
+    assert "is about noisy marginals" in run("plan", str(table), *wrong).stderr
+    assert run("plan", str(table), "--schema", "active", "--order", "2").returncode == 0
     assert "is not planned" in run("plan", str(table), "--method", "mondrian").stderr
     with pytest.raises(UsageError, match="max_error"):
         plan_marginals(table, schema="active", max_error=-1)

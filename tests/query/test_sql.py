@@ -168,8 +168,10 @@ def noisy() -> Callable[[str], Release]:
     def found(name: str) -> Release:
         if name == "people":
             table = as_table(PEOPLE, people(ROWS))
-            return voile.publish(table, schema=PEOPLE, nulls="as-value", simulate_seed=1)
-        return voile.publish("dataset:adult/boundary", simulate_seed=1)
+            return voile.publish(
+                table, method="alphabeta", schema=PEOPLE, nulls="as-value", simulate_seed=1
+            )
+        return voile.publish("dataset:adult/boundary", method="alphabeta", simulate_seed=1)
 
     return found
 

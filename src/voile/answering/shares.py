@@ -79,7 +79,7 @@ class ShareWalk(AnswerWalk[Evidence]):
                 f"a total beside {len(parts):,} groups is too much",
                 hint=f"at most {MOST_PARTS:,}: ask for the groups and the total, and divide them",
             )
-        found = ColumnParts(len(self.groups))
+        found = ShareParts(len(self.groups))
         listed = list(parts.values())
         for start in range(0, len(listed), AT_ONCE):
             some = listed[start : start + AT_ONCE]
@@ -132,7 +132,7 @@ class ShareWalk(AnswerWalk[Evidence]):
         return moved(formula)
 
 
-class ColumnParts:
+class ShareParts:
     """A column that is put together from groups of several queries."""
 
     def __init__(self, size: int) -> None:
@@ -179,7 +179,7 @@ class ColumnParts:
     def _plain(self) -> EstimatedColumn | None:
         if not self._parts or any(column.plain is None for _, _, column in self._parts):
             return None
-        plain = ColumnParts(self._size)
+        plain = ShareParts(self._size)
         for places, at, column in self._parts:
             plain.add(places, at, column.without_model)
         return plain.column()

@@ -18,10 +18,12 @@ from voile.options.reading import ReadingOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.planning import (
     boundary_view,
+    comparison_view,
     show_local_plan,
     show_marginal_plan,
     show_plan,
 )
+from voile.terminal.progress import progress_bar
 
 PictureOpt = Annotated[
     Path | None,
@@ -102,8 +104,9 @@ def plan(
         typer.Option("--local", help="Plan rows perturbed at the client.", rich_help_panel=LOCAL),
     ] = False,
     method: Annotated[
-        str, typer.Option(help="alphabeta (a noisy view), or marginals.")
-    ] = "alphabeta",
+        str | None,
+        typer.Option(help="auto (compare all; the default), alphabeta (a noisy view), marginals."),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Foresee a release before publishing: parameters, size, errors, or what an error allows."""
@@ -111,6 +114,12 @@ def plan(
     from voile.evaluate.planning import plot
     from voile.evaluate.planning.foresight import plan_table
 
+    if method is None:
+        method = "alphabeta" if local or max_error is not None else implied(context, given)
+    if method == "auto":
+        compare(table, output, {**given.values, "on": on or ()}, reading,
+                overwrite=overwrite, as_json=as_json)  # fmt: skip
+        return
     check_mode(context, local=local, method=method)
     if output:
         drawing.check_picture(output, overwrite=overwrite)
@@ -137,6 +146,44 @@ def plan(
     if not as_json:
         say_notes(found.notes)
     show_plan(found, as_json=as_json)
+
+
+def implied(context: typer.Context, given: Given) -> str:
+    """The method that the flags mean: a comparison of all, unless they belong to one."""
+    from voile.publishing import implied_method
+
+    own = {"rows", "local", "max_error"} & {n for n in context.params if is_typed(context, n)}
+    if own or any(is_typed(context, n) for n in LocalPlanOptions.keywords() if n != "epsilon"):
+        return "alphabeta"
+    return implied_method(given.values)
+
+
+def compare(
+    table: str | None,
+    output: Path | None,
+    options: dict[str, Any],
+    reading: ReadingOptions,
+    *,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """All methods under one promise."""
+    from voile.evaluate import drawing
+    from voile.evaluate.planning import comparison_plot
+    from voile.evaluate.planning.comparison import compare_methods
+
+    if table is None:
+        raise UsageError("no table is named", hint="voile plan TABLE, or voile plan --local")
+    if output:
+        drawing.check_picture(output, overwrite=overwrite)
+    with progress_bar() as progress:
+        found = compare_methods(read_table(table, reading), progress=progress, **options)
+    if output:
+        drawn = drawing.save(lambda: comparison_plot.draw(found), output, overwrite=overwrite)
+        say(f"wrote {drawn}")
+    if not as_json:
+        say_notes(found.notes)
+    show(found.to_dict() if as_json else None, lambda: comparison_view(found))
 
 
 def check_mode(context: typer.Context, *, local: bool, method: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +28,9 @@ from voile.cli.common import (
     signed_data,
 )
 from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
+from voile.kinds.options import AutomaticOptions
 from voile.kinds.registry import kinds, load_failures, publishing_kind
 from voile.options.reading import ReadingOptions
 from voile.terminal import say, show
@@ -35,6 +38,9 @@ from voile.terminal.answers import say_formulas
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import generalized_view, published_view
 
+AUTO = "auto"
+TYPED = "voile.typed"
+"""Where the words of the command are kept, for commands that hints name."""
 PUBLISHED = [kind for kind in kinds() if kind.command == "publish"]
 
 
@@ -55,9 +61,25 @@ class PublishCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         method = method_of(args)
-        if method is not None and "--help" not in args:
+        if method not in (None, AUTO) and "--help" not in args:
             publishing_kind(method)
+        ctx.meta[TYPED] = list(args)
         return super().parse_args(ctx, args)
+
+
+def command_with(typed: Sequence[str], changes: Mapping[str, Any]) -> str:
+    """The command as it was typed, with some options changed."""
+    flags = {spelled(name).partition(" ")[0] for name in changes}
+    kept: list[str] = []
+    words = iter(typed)
+    for word in words:
+        flag, equals, _ = word.partition("=")
+        if flag not in flags:
+            kept.append(word)
+        elif not equals:
+            next(words, None)
+    more = " ".join(spelled(name, value) for name, value in changes.items())
+    return f"voile publish {shlex.join(kept)} {more}"
 
 
 def method_of(args: Sequence[str]) -> str | None:
@@ -72,6 +94,7 @@ def method_of(args: Sequence[str]) -> str | None:
 @commands.command(cls=PublishCommand)
 @with_reading
 @with_flags(
+    AutomaticOptions,
     *(kind.options for kind in PUBLISHED),
     after={
         "reading": "nulls",
@@ -84,13 +107,17 @@ def method_of(args: Sequence[str]) -> str | None:
     last=("name", "simulate_seed"),
 )
 def publish(
+    context: typer.Context,
     given: Given,
     table: TableArg,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    method: Annotated[str, typer.Option(help=known_methods())] = "alphabeta",
+    method: Annotated[
+        str | None,
+        typer.Option(help=f"auto, the default: what errs least under ε; {known_methods()}"),
+    ] = None,
     reading: ReadingOptions = AS_IT_IS,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
@@ -101,26 +128,52 @@ def publish(
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
+    from voile.publishing import implied_method
 
-    kind = publishing_kind(method)
-    given.check_belong(kind.options, method)
+    method = method or implied_method(given.values)
+    options = AutomaticOptions if method == AUTO else publishing_kind(method).options
+    given.check_belong(options, method)
     key = key_of(sign)
     source = read_table(table, reading)
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
-    with progress_bar() as progress:
-        done = kind.publish(
-            source,
-            to=target,
-            method=method,
-            overwrite=overwrite,
-            progress=progress,
-            sign=key,
-            register=register_of(register, no_register),
-            **given.values,
-        )
+    placed: dict[str, Any] = {
+        "to": target,
+        "overwrite": overwrite,
+        "sign": key,
+        "register": register_of(register, no_register),
+    }
+    if method == AUTO:
+        typed = context.meta.get(TYPED, [table])
+        done = published_best(source, given.values, placed, partial(command_with, typed))
+    else:
+        with progress_bar() as progress:
+            done = publishing_kind(method).publish(
+                source, method=method, progress=progress, **placed, **given.values
+            )
     data = signed_data(done.to_dict(), key)
     show(data if as_json else None, lambda: published_view(done))
+
+
+def published_best(
+    source: Any, options: Mapping[str, Any], placed: Mapping[str, Any], spelling: Any
+) -> Any:
+    """Publish by the best method; on a terminal, ask about what is of little use."""
+    import sys
+
+    from voile.kinds.automatic import UselessError, publish_best
+
+    try:
+        with progress_bar() as progress:
+            return publish_best(source, progress=progress, spelling=spelling, **placed, **options)
+    except UselessError as error:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise
+        say(str(error))
+        if not typer.confirm("Publish it all the same?", default=False):
+            raise
+    with progress_bar() as progress:
+        return publish_best(source, progress=progress, **placed, **{**options, "yes": True})
 
 
 # ----------------------------------------------------------------------

@@ -24,6 +24,8 @@ def page(
     lines = [f"# {manifest.name}", ""]
     if manifest.simulated:
         lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
+    if weakness := manifest.weakness():
+        lines += [f"**The promise is weak, and was published knowingly: {weakness}.**", ""]
     lines += [
         f"{what} {len(manifest.attributes)} attributes, "
         f"{large(int(manifest.domain_size))} possible tuples.",

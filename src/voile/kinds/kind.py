@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
+    from voile.kinds.choosing import EpsilonPromise, MethodCandidate, PublicSize
     from voile.kinds.manifest import Manifest
     from voile.kinds.publishing import Draft, PublishResult
     from voile.kinds.registration import Registrar
@@ -139,6 +140,12 @@ class Kind(ABC, Generic[M]):
             register=register,
             sign=sign,
         )
+
+    # ------------------------------------------------------------------ chosen for the steward
+
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:  # noqa: ARG002
+        """Ways to publish under (ε, δ), with their errors; from public numbers alone."""
+        return ()
 
     # ------------------------------------------------------------------ on the frontier
 

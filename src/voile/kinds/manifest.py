@@ -140,6 +140,10 @@ class Manifest(ManifestPart):
     def check(self) -> None:
         """Construct what the parameters stand for, which refuses them where they are wrong."""
 
+    def weakness(self) -> str:
+        """Why the promise says next to nothing, as a clause; empty where it says something."""
+        return ""
+
     def sealed(self) -> Self:
         """The same manifest with its digest."""
         return self.model_copy(update={"digest": self._digest()})
@@ -164,6 +168,18 @@ class Manifest(ManifestPart):
         later = dict(self.since_2) if self.version == 1 else None
         data = self.model_dump(mode="json", exclude=later)
         return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+MEANINGFUL_EPSILON, MEANINGFUL_PRIOR = 10.0, 1e-4
+"""Beyond these a promise says next to nothing."""
+
+
+def weak_epsilon(epsilon: float | None) -> str:
+    """Why an ε says next to nothing, as a clause; empty where it says something."""
+    if epsilon is not None and epsilon <= MEANINGFUL_EPSILON:
+        return ""
+    stated = "no ε is kept" if epsilon is None else f"ε = {epsilon:.4g}"
+    return f"{stated}, so that a belief of 1 % may become near certainty"
 
 
 def read_off_disclosed(schema: Schema) -> list[Disclosed]:

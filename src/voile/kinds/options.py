@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from voile.errors import UsageError, spelled
 from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
@@ -47,6 +47,26 @@ NullTextOption = Annotated[
 SeedOption = Annotated[
     int | None, Flag("For simulations: coins from this seed. Protects nobody; is marked.")
 ]
+EpsilonOption = Annotated[
+    float | None,
+    Flag(
+        "ε of differential privacy, for adding or removing a person (1 if not given).",
+        hint="1 is usual; a smaller one promises more",
+    ),
+    Field(gt=0, allow_inf_nan=False),
+]
+SchemaShareOption = Annotated[
+    float | None,
+    Flag(
+        "The share of the budget that learning the domain may take, where no codebook declares it "
+        "(0.1 if not given).",
+        hint="0.1 is usual; 0.3 where columns have many values",
+    ),
+    Field(gt=0, lt=1, allow_inf_nan=False),
+]
+WeakOption = Annotated[
+    bool, Flag("Publish although the promise says nothing; the release is marked.")
+]
 MOST_ROWS_PER_PERSON = 10_000
 PersonOption = Annotated[
     str | None,
@@ -68,6 +88,62 @@ HierarchiesOption = Annotated[
         reads=Reader(list[str], hierarchy_files),
     ),
 ]
+
+
+class AutomaticOptions(Options):
+    """What a steward says who leaves the method to Voile: the promise, and what is published."""
+
+    method: Annotated[Literal["auto"], Flag("Compare all, and take the best.")] = "auto"
+    epsilon: EpsilonOption = None
+    delta: Annotated[
+        float | None,
+        Flag(
+            "δ of (ε, δ) (1e-9 if not given). conjuncts: δ, by which log-odds of a belief may "
+            "rise (1 if not given).",
+            hint="1e-9 is usual: less than one in the number of people",
+        ),
+        Field(gt=0, lt=0.5),
+    ] = None
+    columns: ColumnsOption = None
+    schema_: SchemaOption = Field(default=None, alias="schema")
+    schema_share: SchemaShareOption = None
+    nulls: NullsOption = "error"
+    on: Annotated[
+        Names,
+        Flag(
+            "SQL whose error matters; repeatable. Else counts of one and two columns.",
+            reads=Reader(list[str], lambda _, given: given),
+        ),
+    ] = ()
+    person: PersonOption = None
+    rows_per_person: RowsPerPersonOption = None
+    weak: WeakOption = False
+    yes: Annotated[bool, Flag("Publish also what is of little use, without asking.")] = False
+    name: NameOption = None
+    simulate_seed: SeedOption = None
+
+    @model_validator(mode="after")
+    def _check(self) -> AutomaticOptions:
+        check_person(self)
+        return self
+
+
+class AutomaticKeywords(TypedDict, total=False):
+    """The same as keywords."""
+
+    epsilon: float | None
+    delta: float | None
+    columns: Sequence[str] | None
+    schema: SchemaSource | None
+    schema_share: float | None
+    nulls: Nulls
+    on: Sequence[str]
+    person: str | None
+    rows_per_person: int | None
+    weak: bool
+    yes: bool
+    name: str | None
+    simulate_seed: int | None
 
 
 class DomainOptions(Options):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -19,9 +19,11 @@ from voile.kinds.domain import is_active, read_schema
 from voile.kinds.manifest import Manifest, ManifestPart
 from voile.kinds.options import MOST_ROWS_PER_PERSON
 from voile.noise import Key
-from voile.privacy.guarantees.statements import Statement
 from voile.records import Record
 from voile.units import counted
+
+if TYPE_CHECKING:
+    from voile.privacy.guarantees.statements import Statement
 
 PURPOSE = "rows of a person"
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import VoileError
+from voile.errors import PromiseError, VoileError, spelled
+from voile.kinds.choosing import MethodChoice, rounded
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.people import BoundedRows, PeopleCount, kept_rows
@@ -49,6 +50,8 @@ class PublishResult:
     notes: tuple[str, ...]
     account: Mapping[str, Any] | None = field(default=None, kw_only=True)
     """What the register says of the data set, this release included; None where it has none."""
+    choice: MethodChoice | None = field(default=None, kw_only=True)
+    """How the method was chosen, where that was left to Voile."""
     people: PeopleCount | None = field(default=None, kw_only=True)
     """How many people there are, where the options name them."""
 
@@ -80,6 +83,19 @@ class PublishResult:
             "registered": manifest.registered,
             "register": self.account,
             "people": None if self.people is None else self.people.to_dict(),
+            **self._choice(),
+        }
+
+    def _choice(self) -> dict[str, Any]:
+        """Why this method, and what is promised: for `--json`."""
+        choice = self.choice
+        if choice is None:
+            return {"why": None, "considered": [], "expected_error": None, "promise": None}
+        return {
+            "why": choice.why,
+            "considered": [one.to_dict() for one in choice.considered],
+            "expected_error": rounded(choice.chosen.expected_error),
+            "promise": choice.promise.to_dict(),
         }
 
 
@@ -133,10 +149,12 @@ def put(
     overwrite: bool,
     entry: Registration | None = None,
     sign: SigningKey | None = None,
+    weak: bool = True,
 ) -> Release:
     """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it.
 
-    The register's entry, if there is one, is on disk before the folder has its name.
+    The register's entry, if there is one, is on disk before the folder has its name. A promise
+    that says nothing is refused unless it may be `weak`.
     """
     with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
@@ -144,6 +162,8 @@ def put(
 
         @contextmanager
         def placing(written: Release) -> Iterator[None]:
+            if not weak:
+                refuse_weak(written.manifest)
             with draft.placing(written), entered(entry, written, target):
                 yield
 
@@ -174,6 +194,7 @@ def publish(
     kept = kept_rows(given, options)
     source = given.source if isinstance(given, BoundedRows) else given
     simulated = getattr(options, "simulate_seed", None) is not None
+    weak = simulated or getattr(options, "weak", True)
     with (
         place_for(to, overwrite=overwrite) as target,
         kind.draft(rows_of(source, kept), options, target, progress or Silent()) as draft,
@@ -184,13 +205,24 @@ def publish(
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
             notes = lost_signatures(target, key)
-            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
+            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key, weak=weak)
             done = with_people(with_account(draft.done(release), entry), kept)
             return replace(done, notes=(*done.notes, *notes))
-        done = with_people(draft.done(put(draft, target, overwrite=overwrite, sign=key)), kept)
+        placed = put(draft, target, overwrite=overwrite, sign=key, weak=weak)
+        done = with_people(draft.done(placed), kept)
     removed_with(done.release)
     PENDING.add(done.release, PendingEntry(entry, key))
     return done
+
+
+def refuse_weak(manifest: Manifest) -> None:
+    """Refuse a promise that says nothing."""
+    if weakness := manifest.weakness():
+        raise PromiseError(
+            f"the promise says next to nothing: {weakness}",
+            hint=f"ask for ε: {spelled('epsilon', 1)}; or publish it knowingly with "
+            f"{spelled('weak', True)}, and the release is marked",
+        )
 
 
 def rows_of(source: Table, kept: BoundedRows | None) -> Table:

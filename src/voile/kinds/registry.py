@@ -41,7 +41,7 @@ BUILT_IN = (
         ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
     ),
     BuiltInKind("voile.kinds.counts.kind:CountTables", ("conjuncts",)),
-    BuiltInKind("voile.kinds.marginals.kind:Marginals", ("marginals",)),
+    BuiltInKind("voile.kinds.marginals.kind:Marginals", ("marginals", "full-table")),
 )
 HOMES = {method: kind.home for kind in BUILT_IN for method in kind.methods}
 

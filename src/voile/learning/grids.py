@@ -23,7 +23,7 @@ MONTHS = (1200, 600, 240, 120, 60, 24, 12, 6, 3, 1)
 """Calendar widths, from a century to a month."""
 
 
-class Grid(ABC):
+class PublicGrid(ABC):
     """Round places for one kind of column."""
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Grid(ABC):
         """Round edges strictly within a cell that cut it into at most so many parts."""
 
 
-class NumberGrid(Grid):
+class NumberGrid(PublicGrid):
     """1, 2 and 5 times the powers of ten, for numbers with decimals."""
 
     smallest = SMALLEST
@@ -75,7 +75,7 @@ class WholeGrid(NumberGrid):
                 yield step, higher
 
 
-class DayGrid(Grid):
+class DayGrid(PublicGrid):
     """Decades, years, quarters, months and days; a number is a day since 1970-01-01."""
 
     def coarse(self) -> list[float]:
@@ -98,7 +98,7 @@ class DayGrid(Grid):
         return [low + day for day in range(1, days)] if days <= parts else found
 
 
-def grid_of(kind: Kind) -> Grid:
+def grid_of(kind: Kind) -> PublicGrid:
     """The grid of a kind of numbers or dates."""
     return {"integer": WholeGrid(), "numeric": NumberGrid(), "date": DayGrid()}[kind]
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.client.domains import Kind
-from voile.learning.grids import SMALLEST, Grid, decimal, digits
+from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits
 from voile.schema import Bins
 from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
 
@@ -131,7 +131,7 @@ def empty_cells(counts: Floats, scale: float, rows: float) -> int:
     return int(empty[-1]) + 1 if len(empty) else 0
 
 
-def refined(cells: NoisyCells, grid: Grid, scale: float) -> tuple[float, ...]:
+def refined(cells: NoisyCells, grid: PublicGrid, scale: float) -> tuple[float, ...]:
     """The cells of the next histogram, whose noise has this deviation."""
     kept = without_tiny(cells)
     edges = [kept.edges[0]]

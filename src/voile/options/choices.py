@@ -21,6 +21,7 @@ Cuts = Literal["median", "information", "certainty", "hierarchy"]
 Suppressed = Literal["removed", "shown"]
 Loss = Literal["ncp", "discernibility", "levels", "entropy"]
 Noise = Literal["binomial", "gaussian"]
+MarginalNoise = Literal["gaussian", "geometric"]
 Share = Literal["epsilon", "retention"]
 """What columns have in common when they share a row's ε."""
 Unit = Literal["add-remove", "exchange"]

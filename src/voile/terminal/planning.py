@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from voile.evaluate.planning.boundary import Plane
+    from voile.evaluate.planning.comparison import MethodComparison
     from voile.evaluate.planning.expected import ExpectedError
     from voile.evaluate.planning.foresight import CurvePoint, Foresight
     from voile.evaluate.planning.local import Beliefs, ConjunctionError, LocalPlan
@@ -36,6 +37,47 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
     candidates = [best.smallest_posterior, best.largest_prior] if best else []
     offered = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
     show_lines([found.command(options) for options in offered])
+
+
+def comparison_view(found: MethodComparison) -> Any:
+    """All methods under one promise, the best first."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.evaluate.planning.comparison import headline
+    from voile.kinds.choosing import in_per_cent
+
+    def shown(error: float | None) -> str:
+        return "" if error is None else in_per_cent(error)
+
+    rows = [
+        [
+            f"[bold]{one.method}[/bold]" if one.chosen else one.method,
+            escape(one.about),
+            in_per_cent(one.expected_error),
+            "" if one.felt is None else shown(one.felt.one),
+            "" if one.felt is None else shown(one.felt.two),
+        ]
+        for one in found.methods
+    ]
+    promise = found.promise
+    delta = f", δ = {promise['delta']:g}"
+    lines = [
+        ["table", f"{found.rows:,} rows, {found.columns} columns"],
+        ["promise", f"ε = {promise['epsilon']:g}{delta}: {found.in_words}"],
+        ["expected", headline(found)],
+    ]
+    return Group(
+        table_of(["", ""], [[a, escape(b)] for a, b in lines], show_header=False),
+        table_of(
+            ["method", "what is published", "expected error", "one column *", "two columns *"],
+            rows,
+        ),
+        "expected error: of a count that holds exactly 1 % of the rows, from public numbers",
+        "* counts of 1 % of the rows or more were off by so much, in the middle, in one release "
+        "from a fixed seed: from the private table, for the steward only",
+        "" if found.useful else "[red]of no use: over 25 %[/red]",
+    )
 
 
 def show_marginal_plan(found: MarginalForesight, *, as_json: bool) -> None:

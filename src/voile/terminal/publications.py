@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from voile.engines.findings import ColumnFinding
     from voile.evaluate.exposure import Exposure
     from voile.inspection import Inspection
+    from voile.kinds.choosing import MethodChoice
     from voile.kinds.classes.column_hierarchy import ColumnHierarchy
     from voile.kinds.classes.generalizing import Generalized
     from voile.kinds.manifest import Disclosed
@@ -180,6 +181,7 @@ def published_view(done: PublishResult) -> Any:
     manifest = done.release.manifest
     rows = [
         ["release", escape(str(done.release.path))],
+        *([] if done.choice is None else choice_rows(done.choice)),
         *[[escape(name), escape(text)] for name, text in (*done.facts(), *done.people_facts())],
         *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
@@ -187,6 +189,20 @@ def published_view(done: PublishResult) -> Any:
     if manifest.simulated:
         rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
     return table_of(["", ""], rows, show_header=False)
+
+
+def choice_rows(choice: MethodChoice) -> list[list[str]]:
+    """The method that was chosen, why, and the promise in beliefs."""
+    from rich.markup import escape
+
+    from voile.kinds.choosing import in_per_cent
+
+    error = in_per_cent(choice.chosen.expected_error)
+    return [
+        ["method", escape(f"{choice.chosen.method}: {choice.why}")],
+        ["expected error", f"{error} of a count that holds 1 % of the rows"],
+        ["in beliefs", escape(choice.promise.in_words())],
+    ]
 
 
 def refinement_view(data: dict[str, Any]) -> Any:

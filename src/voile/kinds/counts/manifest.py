@@ -19,6 +19,7 @@ from voile.kinds.manifest import (
     ManifestPart,
     free_name,
     read_off_disclosed,
+    weak_epsilon,
 )
 from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.privacy.guarantees.statements import Statement, not_kept, void
@@ -216,6 +217,10 @@ class ConjunctManifest(PeopleManifest):
         if p.noise_parameter != self.law.parameter:
             changed = change_of(self.rows_per_person).l2_squared
             raise ValueError(f"the noise is not {p.noise} noise of {changed}·{p.unit_variance}")
+
+    def weakness(self) -> str:
+        """Log-odds may rise by so much that a belief may become near certainty."""
+        return weak_epsilon(self.guarantee.delta)
 
     @property
     def law(self) -> NoiseLaw:

@@ -17,6 +17,7 @@ from voile.kinds.options import (
     SchemaOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
     check_person,
 )
 from voile.options import Flag, Options
@@ -61,9 +62,13 @@ class CountOptions(Options):
              hint="0.5 is usual; a smaller one promises more"),
         Field(gt=0, allow_inf_nan=False),
     ] = None  # fmt: skip
-    noise: Annotated[Noise, Flag("conjuncts: binomial or gaussian.")] = "binomial"
+    noise: Annotated[
+        Noise,
+        Flag("conjuncts: binomial or gaussian. marginals: gaussian or geometric."),
+    ] = "binomial"
     person: PersonOption = None
     rows_per_person: RowsPerPersonOption = None
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -105,6 +110,7 @@ class CountKeywords(TypedDict, total=False):
     eta: float
     rho: float | None
     noise: Noise
+    weak: bool
     person: str | None
     rows_per_person: int | None
     name: str | None

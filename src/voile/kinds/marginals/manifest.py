@@ -9,7 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from voile.kinds.manifest import Disclosed, Finite, ManifestPart, read_off_disclosed
+from voile.kinds.manifest import (
+    Disclosed,
+    Finite,
+    ManifestPart,
+    read_off_disclosed,
+    weak_epsilon,
+)
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
 from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.learning.account import SchemaAccount
@@ -119,7 +125,7 @@ class MarginalGuarantee(ManifestPart):
 class MarginalManifest(PeopleManifest):
     """Noisy tables of every few columns, and a model fitted to them."""
 
-    method: Literal["marginals"] = "marginals"
+    method: Literal["marginals", "full-table"] = "marginals"
     parameters: MarginalParameters
     guarantee: MarginalGuarantee
     model: ModelParameters
@@ -163,6 +169,10 @@ class MarginalManifest(PeopleManifest):
             )
         if p.order != (found := order_of(self.plan, p.tables)):
             raise ValueError(f"the order is {p.order}, and what was measured has {found}")
+
+    def weakness(self) -> str:
+        """ε is so large that a belief may become near certainty."""
+        return weak_epsilon(self.guarantee.epsilon)
 
     @cached_property
     def plan(self) -> MeasurementPlan:

@@ -53,6 +53,8 @@ from voile.privacy.spent import NOTHING, Spent
 Noise = Literal["gaussian", "geometric"]
 Unit = Literal["add-remove", "exchange"]
 
+MOST_WHOLE_COLUMNS: Mapping[Noise, int] = {"gaussian": MOST_COLUMNS, "geometric": 10}
+"""Columns of a table: normal noise needs it centred in whole numbers, which grow with each."""
 LARGEST_TABLE = 2**24
 """Cells of a table that is measured: N_c times a count, and its noise, must fit into 64 bits."""
 MOST_ROWS = 2**36
@@ -291,11 +293,12 @@ def _check_measurement(plan: MeasurementPlan, measurement: Measurement) -> None:
     c = measurement.columns
     if list(c) != sorted(set(c)) or not all(0 <= i < len(plan.sizes) for i in c):
         raise ValueError(f"{c} are not columns in ascending order")
-    if plan.cells(measurement) > LARGEST_TABLE or len(c) > MOST_COLUMNS:
+    most = MOST_WHOLE_COLUMNS[plan.noise]
+    if plan.cells(measurement) > LARGEST_TABLE or len(c) > most:
         sizes = " × ".join(str(plan.sizes[i]) for i in c)
         raise UsageError(
             f"a table of {sizes} cells is too large to be measured: at most {LARGEST_TABLE:,} "
-            f"cells and {MOST_COLUMNS} columns",
+            f"cells and {most} columns",
             hint="group values into fewer, or ask for tables of fewer columns",
         )
     if not 0 <= measurement.scale <= LARGEST_SCALE:

@@ -12,17 +12,20 @@ from voile.errors import UsageError, spelled
 from voile.kinds.options import (
     PATH,
     ColumnsOption,
+    EpsilonOption,
     NameOption,
     NullsOption,
     PersonOption,
     RowsPerPersonOption,
     SchemaOption,
+    SchemaShareOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
     check_person,
 )
 from voile.options import Flag, Options, Reader, split_names
-from voile.options.choices import Nulls, Unit
+from voile.options.choices import MarginalNoise, Nulls, Unit
 
 EPSILON, DELTA = 1.0, 1e-9
 HIGHEST_ORDER = 4
@@ -46,16 +49,13 @@ class MarginalOptions(Options):
     looking at the table: neither the tables nor the order nor the workload.
     """
 
-    method: Annotated[Literal["marginals"], Flag("How rows are counted.")] = "marginals"
+    method: Annotated[Literal["marginals", "full-table"], Flag("How rows are counted.")] = (
+        "marginals"
+    )
     columns: ColumnsOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
     nulls: NullsOption = "error"
-    epsilon: Annotated[
-        float | None,
-        Flag("marginals: ε of differential privacy (1 if not given).",
-             hint="1 is usual; a smaller one promises more"),
-        Field(gt=0, allow_inf_nan=False),
-    ] = None  # fmt: skip
+    epsilon: EpsilonOption = None
     delta: Annotated[
         float | None,
         Flag("conjuncts: δ, by which log-odds of a belief may rise (1 if not given). "
@@ -70,6 +70,10 @@ class MarginalOptions(Options):
     pure: Annotated[
         bool, Flag("marginals: ε alone, with δ = 0: geometric noise, which is larger.")
     ] = False
+    noise: Annotated[
+        MarginalNoise | None,
+        Flag("conjuncts: binomial or gaussian. marginals: gaussian or geometric."),
+    ] = None
     order: Annotated[
         int | None,
         Flag("marginals: tables of up to so many columns (chosen from budget and size).",
@@ -92,13 +96,8 @@ class MarginalOptions(Options):
     ] = "add-remove"  # fmt: skip
     person: PersonOption = None
     rows_per_person: RowsPerPersonOption = None
-    schema_share: Annotated[
-        float | None,
-        Flag("marginals: the share of the budget that learning the domain may take, where no "
-             "codebook declares it (0.1 if not given).", hint="0.1 is usual; 0.3 where columns "
-             "have many values"),
-        Field(gt=0, lt=1, allow_inf_nan=False),
-    ] = None  # fmt: skip
+    schema_share: SchemaShareOption = None
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -120,6 +119,18 @@ class MarginalOptions(Options):
                 f"{spelled('pure', True)} promises ε with δ = 0, and {spelled('delta')} was given",
                 hint="leave one of them out",
             )
+        if self.pure and self.noise == "gaussian":
+            raise UsageError(
+                f"{spelled('noise', 'gaussian')} keeps no ε with δ = 0, as {spelled('pure', True)} "
+                "promises",
+                hint="leave one of them out",
+            )
+        if self.rho is not None and self.noise == "geometric":
+            raise UsageError(
+                f"{spelled('rho')} is for normal noise, and {spelled('noise', 'geometric')} was "
+                "given",
+                hint=f"state the promise with {spelled('epsilon')}",
+            )
         check_person(self)
         self._check_range()
         self._check_tables()
@@ -128,6 +139,12 @@ class MarginalOptions(Options):
     def _check_tables(self) -> None:
         """One option says which tables there are; another would be left unread."""
         given = [n for n in ("tables", "workload", "order") if getattr(self, n) is not None]
+        if given and self.method == "full-table":
+            raise UsageError(
+                f"{spelled(given[0])} does not go with {spelled('method', 'full-table')}: there is "
+                "one table, of all columns",
+                hint=f"say {spelled('method', 'marginals')}",
+            )
         if len(given) > 1:
             one, other = given[:2]
             hints = {"tables": "the tables say how many columns they have"}
@@ -155,6 +172,11 @@ class MarginalOptions(Options):
             )
 
     @property
+    def geometric(self) -> bool:
+        """Whether noise is geometric."""
+        return self.pure or self.noise == "geometric"
+
+    @property
     def drop_nulls(self) -> bool:
         """Whether rows with a NULL are left out."""
         return self.nulls == "drop"
@@ -170,6 +192,7 @@ class MarginalKeywords(TypedDict, total=False):
     delta: float | None
     rho: float | None
     pure: bool
+    noise: MarginalNoise | None
     order: int | None
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
@@ -177,5 +200,6 @@ class MarginalKeywords(TypedDict, total=False):
     person: str | None
     rows_per_person: int | None
     schema_share: float | None
+    weak: bool
     name: str | None
     simulate_seed: int | None

@@ -315,6 +315,9 @@ def _chosen(
 ) -> ChosenTables:
     """The same within what the domain has left of the budget."""
     sizes = rows.sizes
+    if options.method == "full-table":
+        whole = tuple(range(len(sizes)))
+        return planned(sizes, balanced(sizes, [whole]), budget, "given")
     if options.tables is not None:
         weights = balanced(sizes, named(options.tables, schema))
         return planned(sizes, weights, budget, "given")
@@ -351,7 +354,7 @@ def budget_of(options: MarginalOptions, spent: Spent = NOTHING) -> MeasuringBudg
     A choice of tables makes the account zCDP's.
     """
     epsilon = EPSILON if options.epsilon is None else options.epsilon
-    if options.pure:
+    if options.geometric:
         return MeasuringBudget("geometric", options.unit, epsilon, epsilon).after(spent)
     if options.rho is not None:
         return MeasuringBudget("gaussian", options.unit, options.rho, options.rho).after(spent)
@@ -514,10 +517,11 @@ def manifest_of(
     names = schema.names
     kind: GuaranteeKind = "approximate-dp"
     if not plan.schema.delta:
-        kind = "dp" if options.pure else "zcdp" if options.rho else kind
+        kind = "dp" if options.geometric else "zcdp" if options.rho else kind
     at = options.delta or (AT if options.rho else DELTA)
     return MarginalManifest(
         voile=__version__,
+        method=options.method,
         name=prepared.name,
         parameters=MarginalParameters(
             noise=plan.noise,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from voile.errors import UsageError
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
+    from voile.kinds.choosing import EpsilonPromise, MethodCandidate, PublicSize
     from voile.kinds.publishing import Draft
     from voile.progress import Progress
 
@@ -51,6 +52,12 @@ class Views(FolderKind):
             table, options, target, progress
         )
         return found
+
+    def candidates(self, public: PublicSize, promise: EpsilonPromise) -> Sequence[MethodCandidate]:
+        """Ways to publish under (ε, δ), with their errors."""
+        found = self.load("candidates:view_candidates")
+        made: Sequence[MethodCandidate] = found(public, promise)
+        return made
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
         """The ways to publish views that the frontier may try."""

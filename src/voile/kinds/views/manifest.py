@@ -7,13 +7,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Finite, ManifestPart, read_off_disclosed
+from voile.kinds.manifest import (
+    MEANINGFUL_EPSILON,
+    MEANINGFUL_PRIOR,
+    Disclosed,
+    Finite,
+    ManifestPart,
+    read_off_disclosed,
+)
 from voile.kinds.people import PeopleManifest, ProtectedPeople
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
 from voile.options.choices import Form
 from voile.privacy import Adversary, DGamma, LikelihoodRatio
+from voile.privacy.guarantee import log
 from voile.privacy.series import MOST_VIEWS, SeriesNoise
 from voile.schema import Schema
 from voile.schema.index import Product
@@ -148,6 +156,22 @@ class ViewManifest(PeopleManifest):
         prior = Product(tuple(None if parts is None else tuple(parts) for parts in listed))
         sizes = tuple(schema.sizes)
         return Shaped(p.retention, shape.floor, shape.strength, shape.cap, prior, sizes)
+
+    def weakness(self) -> str:
+        """Beliefs that are protected are smaller than anyone's, and no ε says more."""
+        ratio, promise = self.likelihood_ratio, self.promise
+        up = math.inf if ratio.high is None else log(ratio.high)
+        stated = self.guarantee.epsilon.add_remove
+        if stated is not None and stated <= MEANINGFUL_EPSILON:
+            return ""
+        if promise.prior < MEANINGFUL_PRIOR:
+            return (
+                f"it protects beliefs up to d = {promise.prior:.2g} only, and who knows anything "
+                "about a person believes more beforehand"
+            )
+        if up > MEANINGFUL_EPSILON:
+            return f"odds may rise by e^{up:.3g}: a belief of 1 % may become near certainty"
+        return ""
 
     @property
     def promise(self) -> DGamma:

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from voile.errors import UsageError, spelled
 from voile.kinds.options import (
     ColumnsOption,
+    EpsilonOption,
     NameOption,
     NullsOption,
     PersonOption,
@@ -19,13 +20,23 @@ from voile.kinds.options import (
     SchemaOption,
     SchemaSource,
     SeedOption,
+    WeakOption,
     check_person,
 )
 from voile.options import Flag, Options
 from voile.options.choices import Adversary, Form, Nulls
 
 POSTERIOR = 0.2
+EPSILON_PRIOR = 0.01
+"""d of a view that promises ε: small enough that records are kept as often as ε allows, nearly."""
 SERIES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def epsilon_promise(epsilon: float) -> tuple[float, float]:
+    """(d, γ) of a view that is ε-differentially private for adding or removing a record."""
+    from voile.privacy.guarantee import after  # noqa: PLC0415  (flags load without it)
+
+    return EPSILON_PRIOR, after(EPSILON_PRIOR, epsilon)
 
 
 class ViewOptions(Options):
@@ -45,6 +56,7 @@ class ViewOptions(Options):
         None
     )
     posterior: Annotated[float, Flag("γ: no such belief may exceed this.")] = POSTERIOR
+    epsilon: EpsilonOption = None
     adversary: Annotated[Adversary, Flag("independent or exclusive.")] = "independent"
     retention: Annotated[
         float | None,
@@ -97,6 +109,7 @@ class ViewOptions(Options):
     ] = None
     person: PersonOption = None
     rows_per_person: RowsPerPersonOption = None
+    weak: WeakOption = False
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -116,6 +129,18 @@ class ViewOptions(Options):
     def _check_promise(self) -> None:
         from voile.privacy.guarantee import DGamma  # noqa: PLC0415  (flags load without it)
 
+        if self.epsilon is not None:
+            for name in self.given("prior_factor", "prior", "posterior"):
+                raise UsageError(
+                    f"{spelled('epsilon')} and {spelled(name)} are two promises",
+                    hint="give one of them",
+                )
+            if self.adversary == "exclusive" or self.series is not None:
+                other = spelled("series") if self.series else spelled("adversary", "exclusive")
+                raise UsageError(
+                    f"{other} does not go with {spelled('epsilon')}",
+                    hint=f"state the promise with {spelled('prior')} and {spelled('posterior')}",
+                )
         if self.prior_factor is not None and self.prior is not None:
             raise UsageError(
                 f"{spelled('prior')} and {spelled('prior_factor')} were both given",
@@ -199,13 +224,15 @@ class ViewOptions(Options):
     @property
     def tells_rows(self) -> bool:
         """Whether a published parameter is a function of n, from which n follows."""
-        return self.prior is None or self.max_view_ratio is not None
+        by_factor = self.prior is None and self.epsilon is None
+        return by_factor or self.max_view_ratio is not None
 
 
 class ViewKeywords(TypedDict, total=False):
     """The same as keywords, but for those of `publish` itself."""
 
     prior: float | None
+    epsilon: float | None
     adversary: Adversary
     max_view_ratio: float | None
     noise_prior: Any
@@ -221,6 +248,7 @@ class ViewKeywords(TypedDict, total=False):
     counter: str | Path | None
     person: str | None
     rows_per_person: int | None
+    weak: bool
     name: str | None
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from voile.errors import PromiseError, spelled
 from voile.kinds.views.alphabeta import Publishing
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.options import ViewOptions, epsilon_promise
 from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.guarantee import SharedDGamma
@@ -20,6 +20,8 @@ MOST_DRAWN = 3e8
 def promise_for(density: Fraction, options: ViewOptions) -> DGamma:
     """d is given, or k times n/m, the prior of someone who knows only the table's size."""
     prior, posterior = options.prior, options.posterior
+    if options.epsilon is not None:
+        prior, posterior = epsilon_promise(options.epsilon)
     if prior is None:
         factor = PRIOR_FACTOR if options.prior_factor is None else options.prior_factor
         d = Fraction(factor) * density

@@ -1,0 +1,100 @@
+"""How far the counts that matter are off in one release: what its steward will feel.
+
+Every count of one column, and of two for some pairs of columns, that holds a hundredth of the rows
+or more is asked of the release and compared with the table. Made from the private table, and not
+for publication.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+import numpy as np
+
+from voile.engines.table import Table
+from voile.kinds.choosing import MATTERS
+from voile.kinds.release import Release
+from voile.query.quoting import quote_identifier
+from voile.records import Record
+
+MOST_PAIRS = 40
+"""Pairs of columns that are asked about, always the same ones."""
+MOST_CELLS = 200_000
+"""Cells of a table that is asked about."""
+
+
+@dataclass(frozen=True)
+class FeltError(Record):
+    """Errors of counts that hold 1 % of the rows or more, relative to each."""
+
+    one: float | None
+    """The middle of counts of one column."""
+    two: float | None
+    """The middle of counts of two columns."""
+    both: float | None
+    coverage: float | None
+    """The share of them that lie in their 0.95 interval."""
+    counts: int
+
+
+def felt_error(release: Release, table: Table, *, drop_nulls: bool = False) -> FeltError:
+    """Ask a release for the counts that matter, and compare them with its table."""
+    schema = release.schema
+    codes, _ = table.columns_of_codes(schema, drop_nulls=drop_nulls)
+    rows = len(codes[0])
+    errors: dict[int, list[float]] = {1: [], 2: []}
+    inside: list[bool] = []
+    for columns in asked(schema.sizes):
+        sizes = [schema.sizes[i] for i in columns]
+        cells = np.ravel_multi_index([codes[i] for i in columns], sizes)
+        true = np.bincount(cells, minlength=int(np.prod(sizes)))
+        for cell, value, low, high in answers(release, columns):
+            count = int(true[cell])
+            if count < MATTERS * rows:
+                continue
+            errors[len(columns)].append(abs(value - count) / count)
+            inside.append(low <= count <= high)
+    every = errors[1] + errors[2]
+    return FeltError(
+        middle(errors[1]),
+        middle(errors[2]),
+        middle(every),
+        sum(inside) / len(inside) if inside else None,
+        len(every),
+    )
+
+
+def middle(errors: list[float]) -> float | None:
+    """The median, where there is one."""
+    return median(errors) if errors else None
+
+
+def asked(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """All columns, and some pairs of them; the same for the same sizes."""
+    places = [i for i, size in enumerate(sizes) if 1 < size <= MOST_CELLS]
+    pairs = [p for p in combinations(places, 2) if sizes[p[0]] * sizes[p[1]] <= MOST_CELLS]
+    if len(pairs) > MOST_PAIRS:
+        pairs = sorted(random.Random(0).sample(pairs, MOST_PAIRS))  # noqa: S311  (no secret)
+    return [*((i,) for i in places), *pairs]
+
+
+def answers(
+    release: Release, columns: tuple[int, ...]
+) -> Iterator[tuple[int, float, float, float]]:
+    """Cell, estimate and interval of every group of some columns."""
+    schema = release.schema
+    chosen = [schema[schema.names[i]] for i in columns]
+    listed = ", ".join(quote_identifier(a.name) for a in chosen)
+    table = quote_identifier(release.name)
+    answer = release.query(f"select {listed}, count(*) as n from {table} group by {listed}")
+    places = [{value: code for code, value in enumerate(a)} for a in chosen]
+    for row in answer.rows:
+        *values, estimate = row.values()
+        codes = [place[value] for place, value in zip(places, values, strict=True)]
+        cell = int(np.ravel_multi_index(codes, [a.size for a in chosen]))
+        low, high = estimate.interval()
+        yield cell, float(estimate.value), float(low), float(high)

@@ -1,0 +1,122 @@
+"""What would help where nothing of use can be published: computed, not composed.
+
+Every change is tried on the comparison of all methods, from public numbers alone, and is listed
+only where it brings the expected error below what is of use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from voile.kinds.choosing import (
+    MATTERS,
+    USEFUL,
+    EpsilonPromise,
+    MethodChoice,
+    PublicSize,
+    in_per_cent,
+)
+from voile.records import Record
+
+LARGER = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+"""ε that are tried, in parts of the one that was asked for: 10 is the largest that says much."""
+LARGEST_EPSILON = 10.0
+QUESTIONS = (100, 50, 20, 10, 5, 2, 1)
+"""How many answers of a server are tried."""
+
+Comparison = Callable[[PublicSize, EpsilonPromise], MethodChoice]
+
+
+@dataclass(frozen=True)
+class AdvisedChange(Record):
+    """A change with which something of use could be had."""
+
+    about: str
+    expected_error: float
+    options: dict[str, Any]
+    """Options of `publish` that are changed; those of a server where `questions` is not 0."""
+    questions: int = 0
+
+
+def changes_for(
+    choice: MethodChoice, names: Sequence[str], compared: Comparison
+) -> list[AdvisedChange]:
+    """The cheapest of each kind of change, at most three."""
+    found = [
+        fewer_columns(choice, names, compared),
+        larger_epsilon(choice, compared),
+        few_questions(choice),
+    ]
+    return [change for change in found if change is not None]
+
+
+def fewer_columns(
+    choice: MethodChoice, names: Sequence[str], compared: Comparison
+) -> AdvisedChange | None:
+    """Leave out as few columns as will do, those with the most values first."""
+    public, promise = choice.public, choice.promise
+    order = sorted(range(len(names)), key=lambda i: -public.sizes[i])
+
+    def error(left_out: int) -> float:
+        kept = sorted(order[left_out:])
+        sizes = tuple(public.sizes[i] for i in kept)
+        return compared(replace(public, sizes=sizes, asked=()), promise).chosen.expected_error
+
+    low, high = 1, len(names) - 1
+    if high < low or error(high) > USEFUL:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) <= USEFUL else (middle + 1, high)
+    out = [names[i] for i in sorted(order[:low])]
+    kept = [names[i] for i in sorted(order[low:])]
+    return AdvisedChange(f"leave out {', '.join(map(repr, out))}", error(low), {"columns": kept})
+
+
+def larger_epsilon(choice: MethodChoice, compared: Comparison) -> AdvisedChange | None:
+    """The least ε that will do."""
+    promise = choice.promise
+    for times in LARGER:
+        epsilon = float(f"{promise.epsilon * times:.2g}")
+        if epsilon > LARGEST_EPSILON:
+            return None
+        # What was looked at costs the same share of a larger budget.
+        more = replace(promise, epsilon=epsilon)
+        error = compared(choice.public, more).chosen.expected_error
+        if error <= USEFUL:
+            return AdvisedChange(f"promise less: ε = {epsilon:g}", error, {"epsilon": epsilon})
+    return None
+
+
+def few_questions(choice: MethodChoice) -> AdvisedChange | None:
+    """As many answers of a server as are of use: geometric noise, ε in equal shares."""
+    count = max(1.0, MATTERS * choice.public.rows)
+    for questions in QUESTIONS:
+        error = math.log(2) * questions / choice.promise.epsilon / count
+        if error <= USEFUL:
+            answers = "1 question" if questions == 1 else f"{questions} questions"
+            options = {"queries": questions, "epsilon": choice.promise.epsilon}
+            return AdvisedChange(f"a server for {answers} instead", error, options, questions)
+    return None
+
+
+def listed_changes(
+    changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str]
+) -> str:
+    """One line each: what, how far off counts would be, and the command."""
+    lines = []
+    for number, change in enumerate(changes, start=1):
+        command = server_command(change) if change.questions else spelling(change.options)
+        lines.append(f"{number}. {change.about} ({in_per_cent(change.expected_error)}): {command}")
+    return "\n    ".join([*lines, ""]) if lines else ""
+
+
+def server_command(change: AdvisedChange) -> str:
+    """How a server is begun; the table is named by whoever knows it."""
+    return (
+        f"voile serve init server --table TABLE --queries {change.questions} "
+        f"--epsilon {change.options['epsilon']:g} --noise geometric"
+    )
