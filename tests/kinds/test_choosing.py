@@ -92,8 +92,8 @@ def test_every_kind_states_the_noise_that_its_release_has(
     for one in found:
         assert 0 < one.expected_error < math.inf
         if one.method != "alphabeta":
-            options = MarginalOptions(method=one.method, epsilon=1.0,
-                                      **one.options)  # fmt: skip
+            given: Any = {"method": one.method, "epsilon": 1.0, **one.options}
+            options = MarginalOptions(**given)
             budget = budget_of(options)
             if budget.noise == "geometric":
                 assert budget.whole == pytest.approx(PROMISE.pure)
