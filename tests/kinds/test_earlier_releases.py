@@ -44,7 +44,7 @@ def same(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict) and {"estimate", "low", "high"} <= wanted.keys():
         if not narrower(found, wanted):
             return False
-        wanted = {key: value for key, value in wanted.items() if key not in ("low", "high")}
+        wanted = {key: value for key, value in wanted.items() if key not in ASSUMED}
     if isinstance(wanted, dict):
         return (
             isinstance(found, dict)
@@ -60,9 +60,10 @@ def same(found: Any, wanted: Any) -> bool:
 
 def narrower(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """The interval as it was, or a sharper one: version 1 stated bounds where laws are known."""
-    ends = ("low", "high")
-    if all(same(found[end], wanted[end]) for end in ends):
+    if all(same(found[key], wanted[key]) for key in ASSUMED):
         return True
+    if not found["stderr"] <= wanted["stderr"] * 1.05:  # a median's is read off its interval
+        return False
     slack = 0.05 * (wanted["high"] - wanted["low"]) + 1e-9
     return bool(
         wanted["low"] - slack <= found["low"] <= found["estimate"] <= found["high"]
