@@ -199,7 +199,6 @@ def test_what_is_of_no_use_is_refused_with_changes_that_help(tmp_path: Path) -> 
     assert any("--epsilon" in one or "--columns" in one for one in commands)
     for number, command in enumerate(commands):
         words = shlex.split(command[command.index("voile ") :])[1:]
-        words = [w.replace("TABLE", "few.csv") if w == "TABLE" else w for w in words]
         place = [] if words[0] == "serve" else ["-o", f"{number}.voile"]
         mended = run(*words, *place, cwd=tmp_path)
         assert mended.returncode == 0, (command, mended.stderr)

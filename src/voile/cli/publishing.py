@@ -145,6 +145,7 @@ def publish(
     }
     if method == AUTO:
         typed = context.meta.get(TYPED, [table])
+        placed["address"] = table
         done = published_best(source, given.values, placed, partial(command_with, typed))
     else:
         with progress_bar() as progress:

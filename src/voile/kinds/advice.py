@@ -7,6 +7,7 @@ only where it brings the expected error below what is of use.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -106,19 +107,19 @@ def few_questions(choice: MethodChoice) -> AdvisedChange | None:
 
 
 def listed_changes(
-    changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str]
+    changes: Sequence[AdvisedChange], spelling: Callable[[dict[str, Any]], str], address: str
 ) -> str:
     """One line each: what, how far off counts would be, and the command."""
     lines = []
     for number, change in enumerate(changes, start=1):
-        command = server_command(change) if change.questions else spelling(change.options)
+        command = server_command(change, address) if change.questions else spelling(change.options)
         lines.append(f"{number}. {change.about} ({in_per_cent(change.expected_error)}): {command}")
     return "\n    ".join([*lines, ""]) if lines else ""
 
 
-def server_command(change: AdvisedChange) -> str:
-    """How a server is begun; the table is named by whoever knows it."""
+def server_command(change: AdvisedChange, address: str) -> str:
+    """How a server of the table is begun."""
     return (
-        f"voile serve init server --table TABLE --queries {change.questions} "
+        f"voile serve init server --table {shlex.quote(address)} --queries {change.questions} "
         f"--epsilon {change.options['epsilon']:g} --noise geometric"
     )

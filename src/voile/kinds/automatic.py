@@ -88,16 +88,20 @@ def publish_best(
     sign: KeySource | None = None,
     register: Registrar | None = None,
     spelling: Spelling | None = None,
+    address: str = "TABLE",
     **options: Any,
 ) -> PublishResult:
-    """Publish a table by the method that errs least under the promise."""
+    """Publish a table by the method that errs least under the promise.
+
+    `spelling` and `address` are how the caller writes the command, and the table in it.
+    """
     asked = AutomaticOptions(**options)
     source = connect(table)
     kept = kept_rows(source, asked)
     prepared = choose_method(source if kept is None else kept.table, asked, progress or Silent())
     choice = prepared.choice
     if choice.chosen.expected_error > USEFUL and not asked.yes:
-        refuse_useless(prepared, spelling or call_with)
+        refuse_useless(prepared, spelling or call_with, address)
     best = choice.chosen
     done = publishing_kind(best.method).publish(
         kept or source, to=to, overwrite=overwrite, progress=progress, sign=sign, register=register,
@@ -236,7 +240,7 @@ def asked_columns(asked: AutomaticOptions, schema: Schema, source: Table) -> tup
 # where nothing is of use
 
 
-def refuse_useless(prepared: PreparedChoice, spelling: Spelling) -> None:
+def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -> None:
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
@@ -245,7 +249,7 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling) -> None:
         f"nothing of use can be published under ε = {choice.promise.epsilon:g}: a count of 1 % of "
         f"the rows (about {count:,.0f}) would be off by about "
         f"{in_per_cent(choice.chosen.expected_error)}",
-        listed_changes(changes, spelling)
+        listed_changes(changes, spelling, address)
         + f"or publish it all the same: {spelling({'yes': True})}",
         changes,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from voile.evaluate.drawing import (
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 WIDTH, HEIGHT = 560, 340
+LINE = 84
+"""Letters of a line below the title."""
 CAPTION = (
     "From public numbers: the domain, a noisy number of rows, and the promise. Made with Voile."
 )
@@ -69,6 +72,6 @@ def draw(found: MethodComparison) -> alt.VConcatChart:
     return theme(
         alt.vconcat(panel).resolve_scale(**OWN_SCALES),
         title=f"What {found.name} could be published with",
-        subtitle=[headline(found), f"ε = {own:g}: {found.in_words}"],
+        subtitle=[headline(found), *wrap(f"ε = {own:g}: {found.in_words}", LINE)],
         caption=CAPTION,
     )
