@@ -288,7 +288,7 @@ def test_an_option_of_another_method_is_refused(tmp_path: Path) -> None:
     for flags, said in (
         (["--method", "mondrian", "--prior", "0.1"], "--prior belongs to --method alphabeta"),
         (["--method", "mondrian", "--columns", "age"], "--qi and --sensitive name columns"),
-        (["--qi", "age"], "--qi belongs to --method mondrian, not to alphabeta"),
+        (["--qi", "age"], "--qi belongs to --method mondrian, not to auto"),
         (["--method", "conjuncts", "--hierarchy", "a=b"], "--hierarchy belongs to --method mondri"),
     ):
         done = run("publish", "t.csv", *flags, cwd=tmp_path, columns=300)

@@ -192,7 +192,7 @@ def implied_method(options: Iterable[str]) -> str:
 
     asked = set(options)
     known = ((AUTO, AutomaticOptions), ("alphabeta", ViewOptions), ("marginals", MarginalOptions))
-    return next((name for name, model in known if asked <= set(model.keywords())), "alphabeta")
+    return next((name for name, model in known if asked <= set(model.keywords())), AUTO)
 
 
 POSITIONAL = ("prior_factor", "posterior", "retention", "columns", "rows", "simulate_seed")

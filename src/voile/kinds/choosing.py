@@ -69,13 +69,13 @@ class EpsilonPromise:
 
     def in_words(self) -> str:
         """In beliefs, which need no ε."""
-        presence = " and ".join(
+        presence = ", ".join(
             f"{per_cent(p)} becomes at most {per_cent(after(p, self.epsilon))}" for p in BELIEFS
         )
         value = f"{per_cent(VALUE)} becomes at most {per_cent(after(VALUE, 2 * self.epsilon))}"
         return (
-            f"a belief that someone is in the table of {presence}; about a value of someone known "
-            f"to be there, {value} (except with probability {self.except_with:.1g})"
+            f"a belief that someone is in the table: {presence}; a belief about a value of someone "
+            f"known to be there: {value} (except with probability {self.except_with:.1g})"
         )
 
     @property
