@@ -13,6 +13,7 @@ from rich.console import Console
 from bench import (
     collect,
     domain_count,
+    first_minutes,
     groupings,
     hostile,
     local,
@@ -38,6 +39,7 @@ BENCHMARKS = {
     module.NAME: module
     for module in (
         start,
+        first_minutes,
         publish_adult,
         noise_1e8,
         publish_50m,

@@ -153,6 +153,28 @@ def publish(
             )
     data = signed_data(done.to_dict(), key)
     show(data if as_json else None, lambda: published_view(done))
+    if method == AUTO and not as_json:
+        say_felt(done, source)
+
+
+def say_felt(done: Any, source: Any) -> None:
+    """What counts of this release are off by, on a terminal: for the steward, and kept nowhere."""
+    import sys
+
+    if not sys.stdout.isatty() or done.people is not None:
+        return
+    from voile.evaluate.felt import felt_error
+    from voile.kinds.choosing import in_per_cent
+
+    with progress_bar() as progress:
+        progress.start("comparing with the table", 1)
+        manifest = done.release.manifest
+        found = felt_error(done.release, source, drop_nulls=manifest.nulls == "drop")
+    if found.both is not None:
+        say(
+            f"for you only, from the private table: counts of 1 % of the rows or more are off by "
+            f"{in_per_cent(found.both)} in the middle of {found.counts:,}"
+        )
 
 
 def published_best(

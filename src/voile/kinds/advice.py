@@ -71,6 +71,8 @@ def fewer_columns(
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if error(middle) <= USEFUL else (middle + 1, high)
+    if error(low) > USEFUL:  # of few rows, fewer columns do not always err less
+        return None
     out = [names[i] for i in sorted(order[:low])]
     kept = [names[i] for i in sorted(order[low:])]
     return AdvisedChange(f"leave out {', '.join(map(repr, out))}", error(low), {"columns": kept})

@@ -220,7 +220,7 @@ def in_per_cent(error: float) -> str:
     """An error as people read it."""
     if not math.isfinite(error):
         return "unknown"
-    return f"{100 * error:.2g} %" if error < 10 else f"{100 * error:,.0f} %"
+    return f"{100 * error:.2g} %" if error < 1 else f"{100 * error:,.0f} %"
 
 
 # ----------------------------------------------------------------------
