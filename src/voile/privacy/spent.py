@@ -1,7 +1,9 @@
 """What was spent on looking at a table, in parts that compose: Gaussian, pure, and failures.
 
 Several looks together are (ε, δ)-differentially private with
-  ε = Σ ε_pure + ε_gdp(√Σμ², δ − Σδ),
+
+    ε = Σ ε_pure + ε_gdp(√Σμ², δ − Σδ),
+
 whatever one look shows to the next. Gaussian parts compose by √Σμ² (Dong, Roth, Su, 2022); a part
 that is private except with probability δ adds that δ, and is not multiplied by e^ε, for it fails
 independently of the noise of the others. Proof: docs/mathematics, section 43.
