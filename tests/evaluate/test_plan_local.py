@@ -626,8 +626,9 @@ def test_a_table_on_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("{table} --epsilon 3", "local perturbation"),
-        ("--epsilon 3", "local perturbation"),
+        ("{table} --epsilon-column 3", "local perturbation"),
+        ("--epsilon-column 3", "local perturbation"),
+        ("--epsilon 3", "no table is named"),
         ("", "no table"),
         ("--local --epsilon 3", "neither a table nor a codebook"),
         ("--local --schema {book} --epsilon 3 --posterior 0.2", "--posterior means nothing"),

@@ -21,7 +21,7 @@ from tests.support.paths import TESTS
 from voile.engines import open_rows
 from voile.engines.rows import ReleaseRows
 from voile.kinds.parquet import write_part
-from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
+from voile.schema import Attribute, Range, Schema, TupleIndex, Values
 
 FOLDER = TESTS / "sql"
 CARET = re.compile(r"--\s*\^\s*")
@@ -37,7 +37,7 @@ PEOPLE = Schema(
         Attribute("nationality", "categorical", Values(COUNTRIES), null=True),
         Attribute("score", "integer", Range(60, 100)),
         Attribute("balance", "integer", Range(-50, 50)),
-        Attribute("height", "numeric", Bins((1.25, 1.5, 1.75, 2.0, 2.25)), null=True),
+        Attribute("height", "numeric", Values((1.375, 1.625, 1.875, 2.125)), null=True),
         Attribute("joined", "date", Range(dt.date(2003, 12, 1), dt.date(2005, 3, 31))),
         Attribute("member", "boolean", Values((False, True)), null=True),
         Attribute("odd name", "integer", Values((-7, 0, 1, 5)), null=True),

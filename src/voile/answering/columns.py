@@ -224,7 +224,8 @@ class Formulas(ABC):
 
             def interval(confidence: float) -> tuple[Floats, Floats]:
                 low, high = inner.interval(confidence)
-                return rises(np.maximum(low, least)), rises(np.maximum(high, least))
+                with np.errstate(divide="ignore"):  # the logarithm of 0 is −∞
+                    return rises(np.maximum(low, least)), rises(np.maximum(high, least))
 
             return EstimatedColumn(value, stderr, lru_cache(8)(interval), inner.covers)
         form = as_variance(formula)

@@ -138,9 +138,10 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
 
     The command gets them as `ReadingOptions`. They stand in the place of that parameter.
     """
-    flags = [FieldFlag(name, field, flag_of(field).help, "How text is read")
-             for name, field in ReadingOptions.keywords().items()]  # fmt: skip
     own = dict(inspect.signature(command, eval_str=True).parameters)
+    # A command may have a flag of the same name that means something else.
+    flags = [FieldFlag(name, field, flag_of(field).help, "How text is read")
+             for name, field in ReadingOptions.keywords().items() if name not in own]  # fmt: skip
     made: dict[str, inspect.Parameter] = {}
     for name, parameter in own.items():
         made |= {f.name: f.parameter for f in flags} if name == "reading" else {name: parameter}

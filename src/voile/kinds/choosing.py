@@ -64,7 +64,13 @@ class EpsilonPromise:
 
     @property
     def except_with(self) -> float:
-        """η: the probability that a belief rises further, if all noise is normal."""
+        """η: the probability that a belief rises further.
+
+        With geometric noise that of a threshold which fails; with normal noise the tail of the
+        privacy loss.
+        """
+        if self.spent.epsilon:
+            return self.spent.delta
         return rise_chance(mu_for(self.epsilon, self.delta), self.epsilon)
 
     def in_words(self) -> str:
@@ -75,7 +81,8 @@ class EpsilonPromise:
         value = f"{per_cent(VALUE)} becomes at most {per_cent(after(VALUE, 2 * self.epsilon))}"
         return (
             f"a belief that someone is in the table: {presence}; a belief about a value of someone "
-            f"known to be there: {value} (except with probability {self.except_with:.1g})"
+            f"known to be there: {value}"
+            + (f" (except with probability {chance:.1g})" if (chance := self.except_with) else "")
         )
 
     @property

@@ -18,7 +18,7 @@ from tests.support.soak import rounds
 from voile import datasets
 from voile.errors import PromiseError, ReleaseError
 from voile.kinds.classes.errors import FIELDS, fitting_model, quantile, reach, rounded_up
-from voile.kinds.classes.manifest import MOST_ERROR, ErrorModel
+from voile.kinds.classes.manifest import MOST_ERROR, ClassErrorModel
 
 QI = ["age", "education", "marital_status", "sex"]
 METHODS = ("uniform", "entropy")
@@ -210,7 +210,7 @@ def test_quantiles_are_students_with_four_degrees_of_freedom() -> None:
         expected = 1.959964 * t.ppf(1 - miss / 2, 4) / t.ppf(0.975, 4)
         assert quantile(miss) == pytest.approx(expected, rel=1e-5)
     assert [rounded_up(x) for x in (0.0, 0.3, 0.311, 12.01, 1e9)] == [0, 0.3, 0.32, 13, MOST_ERROR]
-    assert ErrorModel(spread=0, share=0, fitted=None).fitted is None
+    assert ClassErrorModel(spread=0, share=0, fitted=None).fitted is None
 
 
 @pytest.mark.parametrize(

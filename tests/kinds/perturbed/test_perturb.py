@@ -648,10 +648,10 @@ def test_writing_fails_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert not list(tmp_path.iterdir())
 
 
-def wrong(mechanism: Any, schema: Any, *, collected: bool) -> Any:
+def wrong(mechanism: Any, schema: Any, **more: Any) -> Any:
     from voile.kinds.perturbed.manifest import local_guarantee
 
-    sound = local_guarantee(mechanism, schema, collected=collected)
+    sound = local_guarantee(mechanism, schema, **more)
     return sound.model_copy(update={"epsilon": 0.01})
 
 

@@ -807,6 +807,7 @@ def test_a_domain_of_several_words(tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "schema": wide,
         "prior": 1e-36,
+        "weak": True,
         "series": "wide",
         "changes_at_most": 2,
     }

@@ -33,7 +33,7 @@ from voile.kinds.classes.estimator import (
     class_quantiles,
 )
 from voile.kinds.classes.fitting import fitted_boxes, fitted_buckets
-from voile.kinds.classes.manifest import ErrorModel
+from voile.kinds.classes.manifest import ClassErrorModel
 from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Expression, Term
 from voile.query.query import Query
@@ -103,7 +103,7 @@ class ClassEvidence(Evidence):
         return self.source.method == "entropy"
 
     @property
-    def _error_model(self) -> ErrorModel | None:
+    def _error_model(self) -> ClassErrorModel | None:
         model = self.source.error_model
         return None if model is None or (self.is_fitted and model.fitted is None) else model
 

@@ -28,7 +28,7 @@ from voile.recoding.grouping import Recode
 from voile.schema import Schema
 
 if TYPE_CHECKING:
-    from voile.kinds.classes.manifest import ErrorModel
+    from voile.kinds.classes.manifest import ClassErrorModel
     from voile.kinds.classes.release import ClassBox, HiddenRecords, Method
 
 # ----------------------------------------------------------------------
@@ -74,7 +74,7 @@ class ClassSource(ClassFigures):
     method: Method = "uniform"
     remarks: Mapping[str, str] = field(default_factory=dict)
     """What an analyst should know about a column."""
-    error_model: ErrorModel | None = None
+    error_model: ClassErrorModel | None = None
     """What is known about real errors; without it no interval is stated."""
 
 

@@ -37,7 +37,7 @@ from voile.kinds.classes.boxes import ClassBoxes
 from voile.kinds.classes.buckets import Buckets
 from voile.kinds.classes.cells import CellQuery, ClassFigures, Codes, Moments, spans
 from voile.kinds.classes.fitting import fitted_boxes, fitted_buckets
-from voile.kinds.classes.manifest import MOST_ERROR, ErrorModel
+from voile.kinds.classes.manifest import MOST_ERROR, ClassErrorModel
 from voile.noise import Key
 from voile.schema import Schema
 
@@ -45,13 +45,15 @@ from voile.schema import Schema
 # from a variance under the assumption to a standard error and an interval
 
 
-ASSUMED = ErrorModel(spread=1.0, share=0.0, fitted=1.0)
+ASSUMED = ClassErrorModel(spread=1.0, share=0.0, fitted=1.0)
 """Errors if the assumption holds: what the variances themselves say."""
 USUAL = NormalDist().inv_cdf(0.975)
 
 
 @np.errstate(all="ignore")
-def standard_error(model: ErrorModel, variance: Floats, size: Floats, *, fitted: bool) -> Floats:
+def standard_error(
+    model: ClassErrorModel, variance: Floats, size: Floats, *, fitted: bool
+) -> Floats:
     """The standard error of sums with these variances, whose rows add about `size` each."""
     share = np.where(size > 0, variance / size, 0.0)
     found = np.hypot(model.spread * np.sqrt(variance), model.share * share)
@@ -106,7 +108,7 @@ class QuestionAxis:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class RandomQuestion:
     """Counts in all groups, and sums and averages of one column where one has numbers."""
 
     axes: tuple[QuestionAxis, ...]
@@ -132,7 +134,7 @@ class Question:
         return group, number
 
 
-class Questions:
+class RandomQuestions:
     """Draws questions about a table."""
 
     def __init__(
@@ -143,7 +145,7 @@ class Questions:
         schema = figures.schema
         self.names = [name for name in schema.names if schema[name].size <= MOST_DOMAIN]
 
-    def draw(self) -> Question:
+    def draw(self) -> RandomQuestion:
         """One question: one to four columns that select, often a number to add up."""
         rng = self.rng
         self.of_people = bool(rng.random() < 0.6)
@@ -152,7 +154,7 @@ class Questions:
         value = str(rng.choice(self.names)) if rng.random() < 0.5 else ""
         axes = [self._axis(name, name in chosen, name == value)
                 for name in self.names if name in chosen or name == value]  # fmt: skip
-        return Question(tuple(axes), count, self.of_people)
+        return RandomQuestion(tuple(axes), count, self.of_people)
 
     def _axis(self, name: str, selects: bool, adds: bool) -> QuestionAxis:
         size = self.figures.schema[name].size
@@ -225,7 +227,7 @@ COUNT, SUM, AVERAGE = range(3)
 
 
 def cell_query(
-    question: Question,
+    question: RandomQuestion,
     figures: ClassFigures,
     codes: Mapping[str, Codes],
     likely: Mapping[str, Floats] | None,
@@ -269,7 +271,7 @@ def flat(axes: Sequence[QuestionAxis], codes: Mapping[str, Codes], count: int
     return found
 
 
-def true_totals(question: Question, codes: Mapping[str, Codes]) -> tuple[Floats, Floats]:
+def true_totals(question: RandomQuestion, codes: Mapping[str, Codes]) -> tuple[Floats, Floats]:
     """The true counts and sums of all groups."""
     group, added = question.folded([axis.name for axis in question.axes])
     rows = len(next(iter(codes.values())))
@@ -282,7 +284,7 @@ def true_totals(question: Question, codes: Mapping[str, Codes]) -> tuple[Floats,
 
 
 def compared(
-    question: Question, figures: ClassFigures, codes: Mapping[str, Codes], *, fitted: bool
+    question: RandomQuestion, figures: ClassFigures, codes: Mapping[str, Codes], *, fitted: bool
 ) -> list[Errors]:
     """Errors of counts, sums and averages in all groups, with what they are measured by."""
     query = cell_query(question, figures, codes, None)
@@ -305,7 +307,7 @@ def law(query: CellQuery, figures: ClassFigures) -> ClassBoxes | Buckets:
 
 
 def _fitted_means(
-    question: Question, query: CellQuery, figures: ClassFigures, codes: Mapping[str, Codes]
+    question: RandomQuestion, query: CellQuery, figures: ClassFigures, codes: Mapping[str, Codes]
 ) -> Floats:
     if figures.hidden is not None:
         return Buckets(query, figures, fitted_buckets(figures)).moments([]).means
@@ -317,7 +319,7 @@ def _fitted_means(
 def _errors_of(
     kind: int,
     form: Floats,
-    question: Question,
+    question: RandomQuestion,
     found: Moments,
     means: Sequence[Floats],
     truth: Floats,
@@ -365,7 +367,7 @@ MOST_FITTED_ROWS = 200_000
 """Beyond which the fitted model is not measured: it would take too long."""
 
 
-def measured(figures: ClassFigures, codes: Mapping[str, Codes], key: Key) -> ErrorModel | None:
+def measured(figures: ClassFigures, codes: Mapping[str, Codes], key: Key) -> ClassErrorModel | None:
     """The error model of these classes; None where too little is open to measure it.
 
     `codes` are the true values of the rows, in the order of the classes.
@@ -379,7 +381,7 @@ def measured(figures: ClassFigures, codes: Mapping[str, Codes], key: Key) -> Err
         except QueryError:  # too many pairs: whoever asks for this method is refused as well
             fitted = False
     number = int(min(MOST_QUESTIONS, max(LEAST_QUESTIONS, WORK // max(1, figures.rows))))
-    questions, found = Questions(figures, codes, rng), list[Errors]()
+    questions, found = RandomQuestions(figures, codes, rng), list[Errors]()
     if not questions.names:
         return None
     for _ in range(number):
@@ -390,20 +392,22 @@ def measured(figures: ClassFigures, codes: Mapping[str, Codes], key: Key) -> Err
     return fitting_model(np.concatenate([np.zeros((0, len(FIELDS))), *found]), fitted=fitted)
 
 
-def fitting_model(errors: Errors, *, fitted: bool) -> ErrorModel | None:
+def fitting_model(errors: Errors, *, fitted: bool) -> ClassErrorModel | None:
     """The least wide model that covers the errors in every stratum."""
     if len(errors) < FEWEST:
         return None
     of = dict(zip(FIELDS, errors.T, strict=True))
     widths = []
     for share in SHARES:
-        form = ErrorModel(spread=1.0, share=share, fitted=None)
+        form = ClassErrorModel(spread=1.0, share=share, fitted=None)
         error = standard_error(form, of["variance"], of["size"], fitted=False)
         factor = covering(of["plain"], error, of)
         width = np.log(reach(factor * error + 1e-12, of["size"], 0.05) / of["size"]).mean()
         widths.append((float(width), factor, share))
     _, factor, share = min(widths)
-    model = ErrorModel(spread=rounded_up(factor), share=rounded_up(factor * share), fitted=None)
+    model = ClassErrorModel(
+        spread=rounded_up(factor), share=rounded_up(factor * share), fitted=None
+    )
     if not fitted:
         return model
     error = standard_error(model, of["variance"], of["size"], fitted=False)
@@ -412,9 +416,9 @@ def fitting_model(errors: Errors, *, fitted: bool) -> ErrorModel | None:
     return replace_fitted(model, rounded_up(covering(of["fitted"], error, of)))
 
 
-def replace_fitted(model: ErrorModel, fitted: float) -> ErrorModel:
+def replace_fitted(model: ClassErrorModel, fitted: float) -> ClassErrorModel:
     """The same model with the number of the fitted method."""
-    return ErrorModel(spread=model.spread, share=model.share, fitted=fitted)
+    return ClassErrorModel(spread=model.spread, share=model.share, fitted=fitted)
 
 
 def covering(off: Floats, error: Floats, of: Mapping[str, Floats]) -> float:

@@ -36,7 +36,7 @@ from voile.kinds.classes.cells import (
     OpenSums,
 )
 from voile.kinds.classes.errors import ASSUMED, reach, standard_error, typical_size
-from voile.kinds.classes.manifest import ErrorModel
+from voile.kinds.classes.manifest import ClassErrorModel
 from voile.query.aggregate import Call, Constant, Formula, Quantile
 from voile.query.predicate import Term
 
@@ -164,7 +164,7 @@ class ClassEstimator(Formulas):
     moments: Moments
     about: Callable[[str], str] = str
     """Says which rows an interval is about."""
-    error_model: ErrorModel | None = None
+    error_model: ClassErrorModel | None = None
     is_fitted: bool = False
     """Whether estimates are those of the fitted model."""
     kept: dict[bytes, Extremes] = field(default_factory=dict, repr=False)
@@ -292,7 +292,7 @@ class QuantileLaws:
     """How the sums behind a quantile are made."""
 
     law_of: Callable[[CellQuery], OpenSums]
-    error_model: ErrorModel | None
+    error_model: ClassErrorModel | None
     fitted: tuple[Cutting, Callable[[CellQuery], OpenSums]] | None
     """The cells and the law of the fitted model, where that gives the estimates."""
 

@@ -31,7 +31,7 @@ MOST_ERROR = 1e6
 ErrorNumber = Annotated[float, Field(ge=0, le=MOST_ERROR, allow_inf_nan=False)]
 
 
-class ErrorModel(ManifestPart):
+class ClassErrorModel(ManifestPart):
     """What the steward measured of real errors on random questions, in three rounded numbers."""
 
     spread: ErrorNumber = Field(
@@ -78,7 +78,7 @@ class ClassParameters(ManifestPart):
         description="True: classes/ says how many rows of a public table lie in each class"
     )
     removed: int = Field(ge=0, description="Rows that were left out, for no class could hold them")
-    error_model: ErrorModel | None = Field(
+    error_model: ClassErrorModel | None = Field(
         default=None, description="Since version 2: errors of answers; null: none is stated"
     )
     weak: bool = Field(

@@ -22,10 +22,10 @@ from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     UNIT,
+    ClassErrorModel,
     ClassGuarantee,
     ClassManifest,
     ClassParameters,
-    ErrorModel,
     Required,
     class_column,
     grouped_disclosed,
@@ -132,7 +132,7 @@ def write_classes(
 
 def error_model_of(
     prepared: ClassInput, shown: ShownTable, options: ClassOptions
-) -> ErrorModel | None:
+) -> ClassErrorModel | None:
     """What is measured of real errors, on questions that nobody can predict."""
     order = np.argsort(shown.of_row, kind="stable")
     codes = {
