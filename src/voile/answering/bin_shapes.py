@@ -11,7 +11,7 @@ A release knows of a binned number which bin it is in, and no more. What is assu
   groups    the rows of a group lie TILT standard deviations of the bin off, in all bins alike; and
             they are a sample of the rows in the bin
 
-COMMON, OWN and TILT were chosen once on real tables: docs/mathematics, section 44. Whole numbers
+COMMON, OWN and TILT were chosen on real tables: docs/mathematics, section 44. Whole numbers
 have the position (x + ½ − a)/(b − a).
 """
 
