@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -375,3 +376,16 @@ def test_a_folder_with_other_files_is_not_written_over(small: Path, tmp_path: Pa
     file = tmp_path / "points.csv"
     done = run(str(small), "--sensitive", "disease", "--qi", "age", "-o", str(file))
     assert isinstance(done.exception, UsageError) and "is a file" in done.exception.message
+
+
+def test_identifiers_are_left_out_as_they_are_when_publishing() -> None:
+    rng = np.random.default_rng(2)
+    made = {"who": np.arange(400), "age": rng.integers(20, 60, 400), "ill": rng.integers(0, 3, 400)}
+    roles: Any = {"sensitive": "ill", "qi": ["age"]}
+    named = read_subject(pd.DataFrame(made), identifiers=["who"], **roles)
+    assert named.options.identifiers == ("who",)
+    assert named.digest == read_subject(pd.DataFrame(made), **roles).digest
+    with pytest.raises(VoileError, match="named twice"):
+        read_subject(pd.DataFrame(made), identifiers=["age"], **roles)
+    with pytest.raises(VoileError, match="nobody"):
+        read_subject(pd.DataFrame(made), identifiers=["nobody"], **roles)

@@ -70,6 +70,9 @@ class SubjectOptions(Options):
     qi: Annotated[
         Names, Flag("Quasi-identifiers, what others may know of a person: a,b,c.", reads=NAMES)
     ]
+    identifiers: Annotated[
+        Names, Flag("Columns that are left out, as all are that have no role.", reads=NAMES)
+    ] = ()
     min_support: SupportOption = MIN_SUPPORT
     hierarchies: HierarchiesOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
@@ -82,6 +85,7 @@ class SubjectKeywords(TypedDict, total=False):
 
     sensitive: Required[str]
     qi: Required[Sequence[str]]
+    identifiers: Sequence[str]
     min_support: float
     hierarchies: Mapping[str, Any] | None
     schema: SchemaSource | None

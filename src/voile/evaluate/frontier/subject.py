@@ -145,7 +145,7 @@ def subject_of(
     """The table by options that are checked."""
     qi, sensitive, min_support = asked.qi, asked.sensitive, asked.min_support
     read = connect(table, null_text=tuple(asked.null_text))
-    read.check_columns([*qi, sensitive])
+    read.check_columns([*qi, sensitive, *asked.identifiers])
     options = ClassOptions(
         method="trivial", qi=tuple(qi), sensitive=(sensitive,),
         identifiers=tuple(c for c in read.columns if c not in {*qi, sensitive}),
