@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from voile.kinds.registry import publishing_kind
+from voile.kinds.registry import kinds, publishing_kind
 from voile.register import chosen_register
 
 if TYPE_CHECKING:
@@ -192,7 +192,12 @@ def implied_method(options: Iterable[str]) -> str:
 
     asked = set(options)
     known = ((AUTO, AutomaticOptions), ("alphabeta", ViewOptions), ("marginals", MarginalOptions))
-    return next((name for name, model in known if asked <= set(model.keywords())), AUTO)
+    for name, model in known:
+        if asked <= set(model.keywords()):
+            return name
+    # What no method knows is likely a slip in the words of the papers.
+    every = {name for kind in kinds() for name in kind.options.keywords()}
+    return AUTO if asked <= every else "alphabeta"
 
 
 POSITIONAL = ("prior_factor", "posterior", "retention", "columns", "rows", "simulate_seed")
