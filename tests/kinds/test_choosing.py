@@ -169,13 +169,12 @@ def test_publishing_without_a_method_keeps_the_promise_and_says_why(
     assert run("verify", "t.voile", cwd=tmp_path).returncode == 0
 
 
-def test_the_words_of_the_papers_choose_the_view(tmp_path: Path) -> None:
+def test_the_words_of_the_papers_choose_the_view() -> None:
     table = voile.read("dataset:adult/boundary")
     release = voile.publish(table, prior=0.01, simulate_seed=1)
     assert release.manifest.method == "alphabeta"
     with pytest.raises(UsageError, match="two promises"):
         voile.publish(table, prior=0.01, epsilon=1.0)
-    del tmp_path
 
 
 def test_a_view_promises_the_epsilon_that_was_asked_for() -> None:
