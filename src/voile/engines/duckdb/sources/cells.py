@@ -32,6 +32,8 @@ CODES = re.compile(r"[A-Z]{2,3}")
 FEWEST_CODES = 8
 
 Meaning = Literal["text", "number", "date", "boolean"]
+BESIDE = {"number": "numbers", "date": "dates", "boolean": "truth values"}
+"""The meanings of columns that hold more than texts, in words."""
 
 
 @dataclass(frozen=True)
@@ -403,7 +405,7 @@ def finding_of(con: Connection, found: ColumnTexts, one: ColumnMeaning) -> Colum
         texts = frequent(con, one.name, "TRUE")
         return ColumnFinding(one.name, what, texts, (*one.doubts, as_text), stops=True)
     if one.meaning != "text" and found.missing:
-        beside = {"number": "numbers", "date": "dates", "boolean": "truth values"}[one.meaning]
+        beside = BESIDE[one.meaning]
         settled = (("na", True),)
         return ColumnFinding(one.name, "missing", found.missing, settled, beside, stops=True)
     return None

@@ -28,12 +28,8 @@ from voile.engines.duckdb.sources.common import (
     reading,
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
-from voile.engines.duckdb.sources.text import (
-    TextNotes,
-    attach_text,
-    refuse_options,
-    spreadsheet_hint,
-)
+from voile.engines.duckdb.sources.text import TextNotes, attach_text, spreadsheet_hint
+from voile.engines.duckdb.sources.typed import refuse_options
 from voile.errors import TableError, UsageError
 from voile.options.reading import ReadingOptions
 

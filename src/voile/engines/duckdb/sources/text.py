@@ -72,14 +72,6 @@ class TextNotes:
     is_text: bool = False
 
 
-def refuse_options(options: ReadingOptions, what: str) -> None:
-    """Refuse options of text files for a source that says itself what its values are."""
-    given = [name for name in options.given_keywords() if name != "null_text"]
-    if given:
-        shown = spelled(given[0], getattr(options, given[0]))
-        raise UsageError(f"{shown} is about text files, and {what} is none", hint="leave it out")
-
-
 def attach_text(
     con: Connection, files: Sequence[Path], options: ReadingOptions, made: TextNotes
 ) -> None:
