@@ -28,7 +28,7 @@ def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     if published != 0:
         return {"accepted": False, "why": text.strip().splitlines()[0], "seconds": seconds,
-                "peak": peak_of_commands(), "command": shlex.join(offered)}  # fmt: skip
+                **taken(), "command": shlex.join(offered)}  # fmt: skip
     made = json.loads(text)
     return {
         "accepted": True,
@@ -39,7 +39,7 @@ def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
         "epsilon": made["guarantee"]["epsilon"],
         "rows": made["rows_in"],
         "seconds": seconds,
-        "peak": peak_of_commands(),
+        **taken(),
         **felt(table, offered, place),
     }
 
@@ -63,7 +63,8 @@ def said(*words: str) -> tuple[int, str]:
     return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
 
-def peak_of_commands() -> int:
-    """The largest memory that a command took, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+def taken() -> dict[str, float]:
+    """What the commands took so far: processor seconds, and the largest memory in bytes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = used.ru_maxrss if sys.platform == "darwin" else used.ru_maxrss * 1024
+    return {"cpu": used.ru_utime + used.ru_stime, "peak": peak}

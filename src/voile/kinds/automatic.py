@@ -8,6 +8,7 @@ computed: see advice.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,9 +36,10 @@ from voile.kinds.domain import (
     read_schema,
     refuse_identifiers,
 )
+from voile.kinds.manifest import weak_epsilon
 from voile.kinds.options import AutomaticOptions
 from voile.kinds.people import kept_rows
-from voile.kinds.publishing import PublishResult
+from voile.kinds.publishing import PublishResult, refuse_weakness
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kinds, publishing_kind
 from voile.learning import LearningBudget, LearntSchema, learn_schema
@@ -96,6 +98,8 @@ def publish_best(
     `spelling` and `address` are how the caller writes the command, and the table in it.
     """
     asked = AutomaticOptions(**options)
+    if not (asked.weak or asked.simulate_seed is not None):
+        refuse_weakness(weak_epsilon(asked.epsilon or EPSILON))  # before any work is done
     source = connect(table)
     kept = kept_rows(source, asked)
     prepared = choose_method(source if kept is None else kept.table, asked, progress or Silent())
@@ -244,11 +248,11 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
-    count = MATTERS * choice.public.rows
+    count, error = MATTERS * choice.public.rows, choice.chosen.expected_error
+    off = f"be off by about {in_per_cent(error)}" if math.isfinite(error) else "drown in noise"
     raise UselessError(
         f"nothing of use can be published under ε = {choice.promise.epsilon:g}: a count of 1 % of "
-        f"the rows (about {count:,.0f}) would be off by about "
-        f"{in_per_cent(choice.chosen.expected_error)}",
+        f"the rows (about {count:,.0f}) would {off}",
         listed_changes(changes, spelling, address)
         + f"or publish it all the same: {spelling({'yes': True})}",
         changes,

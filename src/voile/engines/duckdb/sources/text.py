@@ -10,6 +10,7 @@ import io
 import itertools
 import lzma
 import re
+import shlex
 import shutil
 import zipfile
 from collections import Counter
@@ -122,12 +123,19 @@ def unpack(file: Path, folder: Path) -> Path:
 
 
 def packing(file: Path) -> str:
-    """How a file is packed: by its name, or by its first bytes where the name says nothing."""
-    if file.suffix.lower() in (*PACKED, ".zip"):
-        return file.suffix.lower()
+    """How a file is packed, by its first bytes; refused where its name says otherwise."""
     with file.open("rb") as stream:
         start = stream.read(6)
-    return next((suffix for magic, suffix in MAGIC.items() if start.startswith(magic)), "")
+    found = next((suffix for magic, suffix in MAGIC.items() if start.startswith(magic)), "")
+    named = file.suffix.lower()
+    if named in (*PACKED, ".zip") and found != named:
+        other = file.with_suffix(found) if found else file.with_suffix("")
+        move = shlex.join(["mv", str(file), str(other)])
+        raise TableError(
+            f"{file} is {'packed otherwise' if found else 'not packed'}: it begins with {start!r}",
+            hint=f"name it as what it is: {move}",
+        )
+    return found
 
 
 def only_member(archive: zipfile.ZipFile, file: Path) -> IO[bytes]:
