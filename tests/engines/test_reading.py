@@ -264,10 +264,10 @@ def typed_sources(folder: Path) -> Iterator[object]:
         con.register("typed", TYPED)
         con.execute("CREATE TABLE t AS FROM typed")
     yield folder / "t.duckdb"
-    with contextlib.closing(sqlite3.connect(folder / "t.sqlite")) as con, con:
-        con.execute("CREATE TABLE t (age TEXT, height TEXT, day TEXT, zip TEXT, sex TEXT, n INT)")
+    with contextlib.closing(sqlite3.connect(folder / "t.sqlite")) as base, base:
+        base.execute("CREATE TABLE t (age TEXT, height TEXT, day TEXT, zip TEXT, sex TEXT, n INT)")
         rows = [tuple(row.values()) for row in TYPED.to_pylist()]
-        con.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
+        base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
     yield folder / "t.sqlite"
 
 

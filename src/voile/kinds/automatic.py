@@ -150,7 +150,7 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     promise = EpsilonPromise(epsilon, delta, learnt.account.spent(), rows)
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
-    lost = sum(a.size - a.null <= 1 and a.public == "learnt" for a in schema)
+    lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
     public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions)
     return PreparedChoice(best_of(public, promise), learnt, names)
 
