@@ -53,25 +53,36 @@ class EpsilonPromise:
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` states it: in numbers, and in beliefs."""
-        chance = self.except_with
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "beliefs": [[p, rounded(after(p, self.epsilon))] for p in BELIEFS],
             "value_beliefs": [[VALUE, rounded(after(VALUE, 2 * self.epsilon))]],
-            "except_with": float(f"{chance:.2g}"),
+            "except_with": float(f"{self.except_with:.2g}"),
+            "value_except_with": float(f"{self.value_except_with:.2g}"),
         }
 
     @property
     def except_with(self) -> float:
-        """η: the probability that a belief rises further.
+        """η: the probability that a belief that someone is there rises further.
 
-        With geometric noise that of a threshold which fails; with normal noise the tail of the
-        privacy loss.
+        With geometric noise that of a threshold which fails; with normal noise that, and the tail
+        of the privacy loss.
         """
+        return self._rises(1)
+
+    @property
+    def value_except_with(self) -> float:
+        """The same of a belief about a value, between tables that are 2μ apart at most."""
+        return self._rises(2)
+
+    def _rises(self, times: int) -> float:
+        """The probability that log-odds of tables so many rows apart rise by as many ε."""
+        failing = self.spent.delta
         if self.spent.epsilon:
-            return self.spent.delta
-        return rise_chance(mu_for(self.epsilon, self.delta), self.epsilon)
+            return failing
+        mu = times * mu_for(self.epsilon, self.delta - failing)
+        return failing + rise_chance(mu, times * self.epsilon)
 
     def in_words(self) -> str:
         """In beliefs, which need no ε."""
@@ -79,10 +90,11 @@ class EpsilonPromise:
             f"{per_cent(p)} becomes at most {per_cent(after(p, self.epsilon))}" for p in BELIEFS
         )
         value = f"{per_cent(VALUE)} becomes at most {per_cent(after(VALUE, 2 * self.epsilon))}"
+        chance = max(self.except_with, self.value_except_with)
         return (
             f"a belief that someone is in the table: {presence}; a belief about a value of someone "
             f"known to be there: {value}"
-            + (f" (except with probability {chance:.1g})" if (chance := self.except_with) else "")
+            + (f" (except with probability {chance:.1g})" if chance else "")
         )
 
     @property

@@ -40,6 +40,7 @@ def page(
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
         *(["- nothing beyond the promise"] if not manifest.disclosed else []),
         "",
+        *chosen_lines(manifest),
         *kept_lines(getattr(manifest, "people", None)),
         *before,
         "## How to count from it without Voile",
@@ -48,6 +49,30 @@ def page(
         f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
+
+
+MOST_NAMED = 50
+"""Columns that a description names."""
+
+
+def chosen_lines(manifest: Manifest) -> list[str]:
+    """What the steward chose, where the domain was learnt from the table."""
+    if manifest.schema_account is None or not manifest.schema_account.columns:
+        return []
+    named = [f"{' '.join(a['name'].split())} ({a['kind']})" for a in manifest.attributes]
+    more = [f"and {len(named) - MOST_NAMED:,} more"] if len(named) > MOST_NAMED else []
+    nulls = {
+        "error": "NULLs are refused, so that none is missing",
+        "drop": "rows with a NULL are left out",
+        "as-value": "NULL is a value of every column",
+    }[manifest.nulls]
+    return [
+        "## What the steward chose",
+        f"Which columns there are, and their kinds: {', '.join([*named[:MOST_NAMED], *more])}. "
+        f"{nulls}. This is no part of the promise: in a file of text a single value can make a "
+        "column of numbers one of texts.",
+        "",
+    ]
 
 
 def null_words(manifest: Manifest) -> str:

@@ -16,6 +16,7 @@ from voile.kinds.marginals.manifest import (
     MODEL_FILE,
     MarginalManifest,
     doing_of,
+    threshold_delta,
 )
 
 PART = "data/part-00000.parquet"
@@ -63,11 +64,29 @@ def promised(manifest: MarginalManifest) -> list[str]:
         ]
     return [
         f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
-        f"But for a chance of δ, a belief of 0.5 about one {whom} becomes at most "
+        f"Except with probability δ, a belief of 0.5 about one {whom} becomes at most "
         f"{risen(0.5, rise_of_beliefs(manifest, g.delta)):.3g}.",
         "",
-        f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"
-        + (f"; μ = {g.mu:.4g} of Gaussian differential privacy." if g.mu is not None else "."),
+        *in_other_words(manifest),
+    ]
+
+
+def in_other_words(manifest: MarginalManifest) -> list[str]:
+    """ρ and μ. Of a domain that lists values above a threshold they hold with an exception."""
+    g, failing = manifest.guarantee, threshold_delta(manifest)
+    if failing and manifest.parameters.noise == "geometric":
+        return [
+            "The noise itself keeps ε with δ = 0: δ is the probability that the domain, which was "
+            "learnt from the table, lists a value that one person alone has."
+        ]
+    found = f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy" + (
+        f"; μ = {g.mu:.4g} of Gaussian differential privacy" if g.mu is not None else ""
+    )
+    if not failing:
+        return [f"{found}."]
+    return [
+        f"{found}; except with probability {failing:.2g}, with which the domain, which was learnt "
+        "from the table, lists a value that one person alone has."
     ]
 
 
