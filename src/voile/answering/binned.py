@@ -31,6 +31,7 @@ from voile.answering.bin_tables import PointTable, point_table, row_prefix
 from voile.answering.columns import EstimatedColumn, half_width, terms_of
 from voile.answering.evidence import Evidence
 from voile.arrays import Floats
+from voile.client.domains import EPOCH
 from voile.errors import VoileError
 from voile.query.aggregate import Call, Formula, Quantile, Total, ValueSpan
 from voile.query.predicate import (
@@ -48,7 +49,7 @@ from voile.query.predicate import (
 )
 from voile.query.query import OutputColumn, Query
 from voile.schema import Attribute, Schema
-from voile.schema.attribute import EPOCH, day_of, ordinal
+from voile.schema.attribute import day_of, ordinal
 
 CUT = 0.25
 """Of a bin's rows, how many a condition that cuts it may count wrongly (a standard error)."""
