@@ -196,10 +196,15 @@ def walk_of(
 ) -> AnswerWalk[Evidence]:
     """The walk of a query; totals of more rows than a group's need one of their own."""
     if not query.has_whole_totals:
-        binned = binned_query(query, evidence, source)
-        if binned is None:
-            return AnswerWalk(query, evidence(query, source))
-        return AnswerWalk(binned.query, evidence(binned.asked, source), binned)
+        found = plain_walk(evidence, query, source)
+        if not any(a.clamp or a.other is not None for a in source.engine.schema):
+            return found
+        from voile.answering.unlisted import OpenWalk, opened  # noqa: PLC0415  (learnt domains)
+
+        more = opened(query, source.engine.schema, source.engine)
+        if more is None:
+            return found
+        return OpenWalk(found, plain_walk(evidence, more.query, source), query, more)
     from voile.answering.shares import ShareWalk  # noqa: PLC0415  (few ask for them)
 
     cut, known = cut_parts(query, source.engine)
@@ -208,6 +213,16 @@ def walk_of(
         remark = UNKNOWN.format(" and ".join(lost))
         query = replace(query, remarks=(*query.remarks, remark))
     return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema, lost)
+
+
+def plain_walk(
+    evidence: Callable[[Query, KindSource], Evidence], query: Query, source: KindSource
+) -> AnswerWalk[Evidence]:
+    """The walk of a query, with what bins hide of it."""
+    binned = binned_query(query, evidence, source)
+    if binned is None:
+        return AnswerWalk(query, evidence(query, source))
+    return AnswerWalk(binned.query, evidence(binned.asked, source), binned)
 
 
 @contextmanager
@@ -274,6 +289,12 @@ class AnswerWalk(Generic[KindEvidence]):
     def estimated(self) -> list[EstimatedColumn]:
         """The columns of the answer, besides the groups' keys."""
         return [self.column(formula) for formula in self._asked]
+
+    def estimated_at(self, place: int) -> EstimatedColumn:
+        """The estimates of the column that stands there in the query."""
+        source = self.query.columns[place].source
+        assert not isinstance(source, int)  # noqa: S101  (asked of estimates only)
+        return self.column(source)
 
     def column(self, formula: Formula) -> EstimatedColumn:
         """The estimates of a formula, for all groups."""
