@@ -146,10 +146,7 @@ def test_beliefs_about_values_rise_further_more_often() -> None:
         promise = EpsilonPromise(epsilon, 1e-9, Spent(delta=failing))
         mu = mu_for(epsilon, 1e-9 - failing)
         normal = NormalDist()
-        presence, value = (
-            failing + normal.cdf(times * mu / 2 - epsilon / mu)
-            for times in (1, 2)
-        )
+        presence, value = (failing + normal.cdf(times * mu / 2 - epsilon / mu) for times in (1, 2))
         assert promise.except_with == pytest.approx(presence, rel=1e-6)
         assert promise.value_except_with == pytest.approx(value, rel=1e-6)
         assert f"probability {value:.1g})" in promise.in_words()
