@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voile.learning.budget import MOST_ROWS_PER_PERSON, failure, moved
+from voile.learning.budget import failure, moved
 from voile.noise.normal import LARGEST_SCALE
-from voile.options.choices import Unit
+from voile.options.choices import MOST_ROWS_PER_PERSON, Unit
 from voile.privacy.gaussian import composed
 from voile.privacy.spent import UP, Spent
 from voile.schema import Schema
