@@ -59,7 +59,7 @@ def test_with_geometric_noise_only_a_threshold_is_an_exception(tmp_path: Path) -
 def test_a_declared_domain_with_geometric_noise_has_no_exception(tmp_path: Path) -> None:
     frame = people(3_000, 2)
     values = [{"name": n, "kind": "categorical", "values": sorted(set(frame[n]))} for n in frame]
-    done = voile.publish(
+    done: Any = voile.publish(
         frame, schema={"attributes": values}, to=tmp_path / "t.voile", simulate_seed=1
     )
     readme = (tmp_path / "t.voile" / "README.md").read_text()

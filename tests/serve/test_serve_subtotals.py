@@ -112,7 +112,7 @@ def test_intervals_cover_and_the_audit_reads_every_part(
     sql = "select age, count(*) / sum(count(*)) over () as n from t where debt > -3 group by age"
     for number in range(20):
         folder = tmp_path / str(number)
-        options = {"queries": 50, "delta": 5.0, "noise": "gaussian"}
+        options: dict[str, Any] = {"queries": 50, "delta": 5.0, "noise": "gaussian"}
         with asker_of(folder, frame, schema=SCHEMA, name="t", **options) as asked:
             for row in asked.ask("ann", sql).answer.rows:
                 low, high = row["n"].interval()
