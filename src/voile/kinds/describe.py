@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from voile.kinds.manifest import Manifest
+from voile.kinds.manifest import CHOSEN, NULL_WORDS, Disclosed, Manifest
 from voile.kinds.people import kept_lines
 from voile.schema.schema import large
 
@@ -37,51 +37,25 @@ def page(
         *not_promised,
         "",
         "## What the release discloses exactly",
-        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
-        *(["- nothing beyond the promise"] if not manifest.disclosed else []),
+        *disclosed_lines(manifest.disclosed),
         "",
-        *chosen_lines(manifest),
         *kept_lines(getattr(manifest, "people", None)),
         *before,
         "## How to count from it without Voile",
         *counting,
         "",
-        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
+        f"NULLs in the table: {NULL_WORDS[manifest.nulls]}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
 
 
-MOST_NAMED = 50
-"""Columns that a description names."""
-
-
-def chosen_lines(manifest: Manifest) -> list[str]:
-    """What the steward chose, where the domain was learnt from the table."""
-    if manifest.schema_account is None or not manifest.schema_account.columns:
-        return []
-    named = [f"{' '.join(a['name'].split())} ({a['kind']})" for a in manifest.attributes]
-    more = [f"and {len(named) - MOST_NAMED:,} more"] if len(named) > MOST_NAMED else []
-    nulls = {
-        "error": "NULLs are refused, so that none is missing",
-        "drop": "rows with a NULL are left out",
-        "as-value": "NULL is a value of every column",
-    }[manifest.nulls]
-    return [
-        "## What the steward chose",
-        f"Which columns there are, and their kinds: {', '.join([*named[:MOST_NAMED], *more])}. "
-        f"{nulls}. This is no part of the promise: in a file of text a single value can make a "
-        "column of numbers one of texts.",
-        "",
-    ]
-
-
-def null_words(manifest: Manifest) -> str:
-    """What was done with rows that have NULLs."""
-    return {
-        "error": "refused, except where the schema has NULL as a value",
-        "drop": "rows with one were left out",
-        "as-value": "kept, as one more value of their attribute",
-    }[manifest.nulls]
+def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
+    """What is disclosed, and what the steward chose, which says nothing of anyone."""
+    exact = [f"- {d.what}: {d.why}" for d in disclosed if d.why != CHOSEN]
+    chosen = [f"- {d.what}" for d in disclosed if d.why == CHOSEN]
+    if chosen:
+        chosen = ["", f"Listed as {CHOSEN}:", "", *chosen]
+    return [*(exact or ["- nothing beyond the promise"]), *chosen]
 
 
 # ----------------------------------------------------------------------
