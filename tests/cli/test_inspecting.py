@@ -37,7 +37,7 @@ def gaps(content: str, text: str, every: int = 50) -> str:
     return "\n".join([head, *rest]) + "\n"
 
 
-MESSY: dict[str, tuple[str | bytes, list[str]]] = {
+MESSY = {
     "r": (gaps(lines('"","age","group"', '"{i}",{b},"g{a}"'), "NA"), ["--na", "--nulls"]),
     "pandas": (gaps(lines(",age,group", "{i},{b}.0,g{a}"), ""), ["--nulls"]),
     "german": (lines("id;size;day;ward", "p{i};1,{b};{d}.1.2020;w{a}"), ["--columns"]),
@@ -64,7 +64,7 @@ MORE: dict[str, tuple[str | bytes, list[str]]] = {
 
 @pytest.mark.parametrize("name", some([*MESSY, *MORE], 5))
 def test_the_next_command_works_as_it_is_printed(name: str, tmp_path: Path) -> None:
-    content, flags = (MESSY | MORE)[name]
+    content, flags = {**MESSY, **MORE}[name]
     raw = content if isinstance(content, bytes) else content.encode()
     (tmp_path / f"{name}.csv").write_bytes(raw)
     shown = looked_at(f"{name}.csv", tmp_path)

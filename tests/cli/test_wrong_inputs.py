@@ -91,7 +91,7 @@ CASES = [
           instead="inspect people.csv --bad-rows drop"),
     wrong("inspect people.parquet --separator ';'", "--separator ';'", "people.parquet",
           instead="inspect people.parquet"),
-    wrong("inspect packed.csv.gz", "packed.csv.gz", "b'city,a'", instead="inspect packed.csv"),
+    wrong("inspect packed.csv.gz", "packed.csv.gz", "not packed", instead="inspect packed.csv"),
     # ------------------------------------------------------------------ columns
     wrong(f"publish na.csv --nulls as-value {MADE}", "'age'", "'NA'", "45 rows",
           instead=f"publish na.csv --nulls as-value --na {MADE}"),

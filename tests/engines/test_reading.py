@@ -220,9 +220,9 @@ WRONG: list[tuple[str, str | bytes, dict[str, Any], str, dict[str, Any] | str]] 
     ("t.csv", "a,b\n1,2\n", {"decimal": ";"}, "decimal=';' is not known", "use . or ,"),
     ("t.csv", "a,b\n1,2\n", {"thousands": "x"}, "thousands='x' is not known", "a space"),
     ("t.csv", "a,b\n1,2\n", {"decimal": ",", "thousands": ","}, "same character", "thousands='.'"),
-    ("t.csv", "a,b\n1,2\n", {"skip": -1}, "skip=-1 must be at least 0", "header"),
+    ("t.csv", "a,b\n1,2\n", {"skip": -1}, "skip=-1 must be at least 0", "0 leaves none"),
     ("t.csv", "a,b\n1,2\n", {"bad_rows": "keep"}, "bad_rows='keep' is not known", "drop"),
-    ("t.csv.gz", "a,b\n1,2\n" * 20, {}, "t.csv.gz cannot be read", ""),
+    ("t.csv.gz", "a,b\n1,2\n" * 20, {}, "t.csv.gz cannot be read: it is not packed", "mv .*t.csv"),
     ("t.parquet", "a,b\n1,2\n" * 20, {}, "t.parquet cannot be read", ""),
 ]  # fmt: skip
 

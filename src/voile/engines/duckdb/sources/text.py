@@ -129,11 +129,12 @@ def packing(file: Path) -> str:
     found = next((suffix for magic, suffix in MAGIC.items() if start.startswith(magic)), "")
     named = file.suffix.lower()
     if named in (*PACKED, ".zip") and found != named:
-        other = file.with_suffix(found) if found else file.with_suffix("")
-        move = shlex.join(["mv", str(file), str(other)])
+        plain = file.with_suffix(found)
+        other = plain if found or plain.suffix.lower() in TEXT else file.with_suffix(".csv")
+        is_what = f"a {found} file" if found else "not packed"
         raise TableError(
-            f"{file} is {'packed otherwise' if found else 'not packed'}: it begins with {start!r}",
-            hint=f"name it as what it is: {move}",
+            f"{file} cannot be read: it is {is_what}, and its name says {named}",
+            hint=f"name it as what it is: {shlex.join(['mv', str(file), str(other)])}",
         )
     return found
 
