@@ -44,7 +44,7 @@ HEAD = 2**20
 RECORDS = 200
 """Lines that are parted to find the separator."""
 MAGIC = {b"\x1f\x8b": ".gz", b"(\xb5/\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz",
-         b"PK\x03\x04": ".zip"}  # fmt: skip
+         b"PK\x03\x04": ".zip", b"PK\x05\x06": ".zip"}  # fmt: skip
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
