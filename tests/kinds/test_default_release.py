@@ -223,3 +223,23 @@ def counted_of(source: Any, value: str) -> int:
     (figures,) = (f for f in publishing.noisy(prepared) if f.size > 1)
     listed = list(prepared.schema["sex"].domain)
     return int(figures.ravel()[listed.index(value if value in listed else "other")])
+
+
+@pytest.mark.parametrize("rows", [600, 3000])
+@pytest.mark.parametrize("columns", [19, 20])
+@pytest.mark.parametrize("most", [1, 2])
+def test_with_many_columns_every_way_is_accounted_by_zcdp(
+    rows: int, columns: int, most: int
+) -> None:
+    """One of the ways chooses tables privately: a mixture of accounts is none."""
+    draw = np.random.default_rng(rows)
+    made = {f"c{i}": draw.integers(0, 2, rows) == 1 for i in range(columns)}
+    source = voile.read(pa.table({**made, "who": [f"p{i}" for i in range(rows)]}))
+    asked = AutomaticOptions(
+        yes=True, columns=list(made), person="who", rows_per_person=most, epsilon=2.0
+    )
+    chosen = choose_method(source, asked, Silent())
+    options = MarginalOptions(**options_for(chosen.choice.chosen, chosen, asked))
+    plan = publishing.prepare(source, options, Silent()).chosen.plan
+    assert (plan.mu is None) == (columns >= 20)
+    assert 1.99 < plan.epsilon_at(1e-9) <= 2
