@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import zlib
 from collections import defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,7 +58,9 @@ def covered(file: Path, kind: str, groups: list[str], values: list[str], seeds: 
     read = rows_of(file, groups, values)
     frame = read if way.raw else in_steps(read, values)
     found = Coverage(frame)
-    for seed in seeds:
+    for number in seeds:
+        # Noise is the same for the same seed, and tables are to be independent of each other.
+        seed = zlib.crc32(f"{file.stem} {number}".encode())
         rng, rows = np.random.default_rng(seed), way.table(frame, seed)
         with TemporaryDirectory(prefix="voile-coverage-") as folder:
             try:

@@ -208,6 +208,17 @@ def binomial_upper(covered: int, total: int, miss: float) -> float:
     return high
 
 
+DESIGN = 4.0
+"""The variance of a share, beside that of independent intervals: the most that was measured."""
+
+
+def seldom(tally: Tally, coverage: float, alarm: float) -> bool:
+    """Whether as few are covered with a chance of less than `alarm` where `coverage` holds."""
+    total = int(tally.total / DESIGN)
+    missed = int((tally.total - tally.counts[:, 0].sum()) / DESIGN)
+    return below(total - missed, total, coverage) < alarm
+
+
 def below(covered: int, total: int, chance: float) -> float:
     """Pr[Binomial(total, chance) ≤ covered]."""
     missed = np.arange(total - covered, total + 1, dtype=np.float64)

@@ -55,7 +55,7 @@ def series(frame: pd.DataFrame, seed: int, folder: Path) -> Any:
         found = voile.publish(
             rows, name="t", prior=0.01, schema=schema, series="t", views=3,
             ledger=folder / f"{seed}.series", to=folder / f"{seed}-{number}.voile",
-            register=False, simulate_seed=10 * seed + number,
+            register=False, simulate_seed=seed + number,
         )  # fmt: skip
     return found
 
