@@ -12,7 +12,7 @@ A release knows of a binned number which bin it is in, and no more. What is assu
             they are a sample of the rows in the bin
 
 COMMON, OWN and TILT were chosen on real tables: docs/mathematics, section 44. Whole numbers
-have the position (x + ½ − a)/(b − a).
+have the position (x + ½ − a)/(b − a), and days are whole numbers.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def shapes_of(
     """The shapes of a column's bins, from how many rows are in each and what was measured."""
     assert isinstance(attribute.domain, Bins)  # noqa: S101  (asked of binned columns only)
     edges = np.array(attribute.domain.edges)
-    whole = attribute.kind == "integer"
+    whole = attribute.kind in ("integer", "date")
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
     widths = np.diff(edges)
@@ -231,8 +231,4 @@ def falling(ratio: float) -> float:
 
 def read_bins(names: Sequence[str], attributes: Sequence[Attribute]) -> list[Attribute]:
     """Those of some columns whose numbers are known by their bins only."""
-    return [
-        a
-        for a in attributes
-        if a.name in names and isinstance(a.domain, Bins) and a.kind in ("numeric", "integer")
-    ]
+    return [a for a in attributes if a.name in names and isinstance(a.domain, Bins)]

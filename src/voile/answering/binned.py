@@ -15,6 +15,7 @@ count it leaves the rows of the whole bin open, of other statistics CUT of them.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -38,6 +39,7 @@ from voile.answering.certain import bounded
 from voile.answering.columns import Certain, EstimatedColumn, half_width, terms_of
 from voile.answering.evidence import Evidence
 from voile.arrays import Floats
+from voile.client.domains import EPOCH
 from voile.errors import VoileError
 from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, ValueSpan
 from voile.query.predicate import (
@@ -54,7 +56,8 @@ from voile.query.predicate import (
     wording,
 )
 from voile.query.query import OutputColumn, Query
-from voile.schema import Schema
+from voile.schema import Attribute, Schema
+from voile.schema.attribute import day_of, ordinal
 
 CUT = 0.25
 """Of a bin's rows, how many a condition that cuts it may count wrongly (a standard error)."""
@@ -63,16 +66,18 @@ KNOTS = 17
 COVERS = "; where in their bins numbers lie follows a model (mathematics, section 44)"
 UNKNOWN = (
     "{} depends on where in its bin a number lies, of which the release says nothing: counted by "
-    "the middles of bins, without an interval; cut at the edges of the schema's bins, with >= and <"
+    "the middles of bins, without an interval; cut at the edges of bins, with >= and <"
 )
 CUTTING = (
     "{} cuts inside a bin: the estimate interpolates in it, and the interval of a count includes "
-    "all of its rows; counts at the edges of the schema's bins, with >= and <, are sharper"
+    "all of its rows; counts at the edges of bins, with >= and <, are sharper"
 )
 CLAMPED = (
-    "{} was published between {:g} and {:g}: numbers beyond count as these ends, and statistics "
-    "are of the numbers so moved"
+    "{} was published between {} and {}: what lies beyond counts as these ends, and statistics "
+    "are of the values so moved"
 )
+MOST_EDGES = 20
+"""Bins of a column that a note lists."""
 ROWS = Total(Term())
 EvidenceOf = Callable[[Query, Any], Evidence]
 
@@ -166,10 +171,23 @@ class BinnedQuery:
         if points.count is None:
             return True
         try:
-            found = points.numbers(part)
+            return points.differs(part)
         except VoileError:
             return True
-        return bool(np.nanmax(np.ptp(np.nan_to_num(found, nan=0.0), axis=1), initial=0.0) > 0)
+
+    @property
+    def lost_groups(self) -> tuple[int, ...]:
+        """The places of groups whose expressions cut bins."""
+        return tuple(i for i, g in enumerate(self.original.groups) if g in self._lost_groups)
+
+    def keys_of(self, places: tuple[int, ...], most: int) -> list[tuple[Any, ...]] | None:
+        """The values that some groups have together, within bins; None if they are too many."""
+        parts = [self.original.groups[i] for i in places]
+        points = self._points({name for part in parts for name in part.attributes})
+        if points.count is None:
+            return None
+        found = dict.fromkeys(zip(*map(points.values, parts), strict=True))
+        return sorted(found, key=in_order) if len(found) <= most else None
 
     def _rewritten(self) -> Query:
         query = self.original
@@ -309,7 +327,7 @@ class BinnedQuery:
             predicate = both(predicate, part) if part not in cuts else predicate
         rest = Term(self._seen(predicate), tuple(v for v in term.values if v not in values))
         found = HiddenTerm(term, values, cuts, rest, term)
-        if len(values) == 1 and not cuts and is_linear(values[0].node, set(self.shapes)):
+        if len(values) == 1 and not cuts and self._is_linear(values[0]):
             mean = self._at_means(values[0])
             self._present[present(values[0])] = present(mean)
             return replace(found, shown=Term(rest.predicate, (*rest.values, mean)))
@@ -318,6 +336,12 @@ class BinnedQuery:
             return found
         mean = points.lookup(points.mean(found.on(points)), self._row)
         return replace(found, shown=Term(rest.predicate, (*rest.values, mean)))
+
+    def _is_linear(self, value: Expression) -> bool:
+        """Whether it is linear in binned numbers, and reads no days."""
+        if any(self.schema[name].kind == "date" for name in value.attributes):
+            return False
+        return is_linear(value.node, set(self.shapes))
 
     def _at_means(self, value: Expression) -> Expression:
         """A value that is linear in binned columns, with the mean of each bin in their place."""
@@ -389,9 +413,7 @@ class BinnedQuery:
     ) -> EstimatedColumn:
         """The column with what the bins hide in its error."""
         if formula in self._without:
-            unknown = np.full_like(found.value, np.nan)
-            return replace(found, stderr=unknown, interval=lambda _: (unknown, unknown), plain=None,
-                           certain=None)  # fmt: skip
+            return without_interval(found)
         if formula in self._ends:
             low, high = (evidence.column(end) for end in self._ends[formula])
             return between(found, low, high)
@@ -443,15 +465,32 @@ class BinnedQuery:
     def notes(self) -> list[str]:
         """What could not be said, and where conditions cut bins."""
         lost = dict.fromkeys(self.unknown)
-        cuts = dict.fromkeys(in_words(c) for t in self._terms.values() for c in t.cuts)
-        cut = [words for words in cuts if words not in lost]
-        found = [CUTTING.format(" and ".join(cut))] if cut else []
+        cuts = dict.fromkeys(c for t in self._terms.values() for c in t.cuts)
+        cut = [c for c in cuts if in_words(c) not in lost]
+        read = set[str]().union(*map(attributes, cut))
+        found = [self.cut_note([in_words(c) for c in cut], read)] if cut else []
         found += [
-            CLAMPED.format(name, shape.edges[0], shape.edges[-1])
+            CLAMPED.format(name, *(edge_words(self.schema[name], shape.edges[i]) for i in (0, -1)))
             for name, shape in self.shapes.items()
             if self.schema[name].clamp and any(name in v.attributes for v in self.original.values)
         ]
-        return [*found, *([UNKNOWN.format(" and ".join(lost))] if lost else [])]
+        if lost:
+            found.append(UNKNOWN.format(" and ".join(lost)) + self._edges_of(set(self.shapes)))
+        return found
+
+    def cut_note(self, words: Sequence[str], read: set[str]) -> str:
+        """That conditions or groups which read some columns cut bins, and where these begin."""
+        return CUTTING.format(" and ".join(words)) + self._edges_of(read)
+
+    def _edges_of(self, names: set[str]) -> str:
+        """Where the bins of some columns begin, in words; nothing of columns that have many."""
+        found = [
+            f"; the bins of {name} begin at "
+            + ", ".join(edge_words(self.schema[name], edge) for edge in shape.edges[:-1])
+            for name, shape in self.shapes.items()
+            if name in names and shape.size <= MOST_EDGES
+        ]
+        return "".join(found)
 
 
 # ----------------------------------------------------------------------
@@ -559,6 +598,23 @@ def is_count(formula: Formula) -> bool:
     return isinstance(formula, Total) and not formula.term.values
 
 
+def without_interval(found: EstimatedColumn) -> EstimatedColumn:
+    """The column where nothing can be said about how far it is off."""
+    unknown = np.full_like(found.value, np.nan)
+    return replace(found, stderr=unknown, interval=lambda _: (unknown, unknown), plain=None,
+                   certain=None)  # fmt: skip
+
+
+def in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """By which keys of groups are sorted: NULL comes last."""
+    return [(value is None, "" if value is None else value) for value in key]
+
+
+def edge_words(attribute: Attribute, edge: float) -> str:
+    """An end of bins as people write it."""
+    return str(day_of(edge)) if attribute.kind == "date" else f"{edge:g}"
+
+
 def is_linear(node: exp.Expr, names: set[str]) -> bool:
     """Whether an expression is linear in some columns, as it is written."""
 
@@ -610,6 +666,7 @@ def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
         if key is None:
             place = attribute.size - 1
         else:
-            place = min(int(np.searchsorted(edges, key, "right")) - 1, attribute.domain.size - 1)
+            at = ordinal(key) - EPOCH if isinstance(key, dt.date) else key
+            place = min(int(np.searchsorted(edges, at, "right")) - 1, attribute.domain.size - 1)
         counts[place] += value
     return counts
