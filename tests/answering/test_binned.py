@@ -261,7 +261,9 @@ def test_bins_of_one_whole_number_hide_nothing() -> None:
 @pytest.fixture(scope="module")
 def classes(columns: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Buckets of 1,200 rows: which number of `heaped` is whose is hidden, the rest is shown."""
-    attributes = [{"name": "grp", "kind": "categorical", "values": list(GROUPS)}]
+    attributes: list[dict[str, Any]] = [
+        {"name": "grp", "kind": "categorical", "values": list(GROUPS)}
+    ]
     attributes += [{"name": n, "kind": "numeric", "bins": EDGES[n]} for n in ("skewed", "heaped")]
     rows = pa.table({n: columns[n][:1200] for n in ("grp", "skewed", "heaped")})
     return voile.publish(

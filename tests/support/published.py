@@ -75,7 +75,7 @@ def marginals(**options: Any) -> Publish:
     """Noisy tables of every few columns."""
 
     def publish(frame: pd.DataFrame, seed: int, folder: Path) -> Any:  # noqa: ARG001
-        given = {"method": "marginals", "schema": "active", "epsilon": 1} | options
+        given: dict[str, Any] = {"method": "marginals", "schema": "active", "epsilon": 1} | options
         return voile.publish(frame, name="t", simulate_seed=seed, register=False, **given)
 
     return publish

@@ -424,10 +424,10 @@ class BinnedQuery:
         widened = replace(wider(found, variance), plain=plain)
         if formula not in self._sides:
             return widened
-        low, high = (evidence.column(side).certain for side in self._sides[formula])
-        if low is None or high is None:
+        least, most = (evidence.column(side).certain for side in self._sides[formula])
+        if least is None or most is None:
             return widened
-        return bounded(widened, Certain(low.low, high.high, tight=False))
+        return bounded(widened, Certain(least.low, most.high, tight=False))
 
     @np.errstate(all="ignore")
     def _variance(self, formula: Formula, sums: HiddenSums, evidence: Evidence) -> Floats:
