@@ -59,8 +59,8 @@ def covered(file: Path, kind: str, groups: list[str], values: list[str], seeds: 
     frame = read if way.raw else in_steps(read, values)
     found = Coverage(frame)
     for number in seeds:
-        # Noise is the same for the same seed, and tables are to be independent of each other.
-        seed = zlib.crc32(f"{file.stem} {number}".encode())
+        # Coins are those of a seed, and tables and kinds are to be independent of each other.
+        seed = zlib.crc32(f"{file.stem} {kind} {number}".encode())
         rng, rows = np.random.default_rng(seed), way.table(frame, seed)
         with TemporaryDirectory(prefix="voile-coverage-") as folder:
             try:
@@ -83,8 +83,9 @@ def rows_of(file: Path, groups: list[str], values: list[str]) -> Any:
 
     read = pd.read_csv(file)[[*groups, *values]]
     read = read.sample(min(len(read), MOST_ROWS), random_state=1).reset_index(drop=True)
-    whole = [name for name in groups if read[name].dtype.kind == "f"]
-    return read.astype(dict.fromkeys(whole, int))
+    kinds = {"f": int, "b": str}
+    changed = {n: kinds[read[n].dtype.kind] for n in groups if read[n].dtype.kind in kinds}
+    return read.astype(changed)
 
 
 def pooled(*, folder: str) -> dict[str, Any]:
