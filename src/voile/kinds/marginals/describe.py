@@ -63,7 +63,7 @@ def promised(manifest: MarginalManifest) -> list[str]:
         ]
     return [
         f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
-        f"But for a chance of δ, a belief of 0.5 about one {whom} becomes at most "
+        f"Except with probability δ, a belief of 0.5 about one {whom} becomes at most "
         f"{risen(0.5, rise_of_beliefs(manifest, g.delta)):.3g}.",
         "",
         f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"
