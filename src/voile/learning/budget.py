@@ -11,11 +11,10 @@ from voile.errors import PromiseError, UsageError
 from voile.noise.geometric import two_sided_geometric
 from voile.noise.normal import LARGEST_SCALE, rounded_normal
 from voile.noise.whole import WordSource
-from voile.options.choices import Unit
+from voile.options.choices import MOST_ROWS_PER_PERSON, Unit
 from voile.privacy.gaussian import tail
 
 Noise = Literal["gaussian", "geometric"]
-MOST_ROWS_PER_PERSON = 10_000
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from voile.kinds.beliefs import BeliefBound, BeliefBounds, risen
-from voile.kinds.marginals.manifest import MarginalManifest
-from voile.privacy.gaussian import any_rise_of
+from voile.kinds.beliefs import BeliefBound, BeliefBounds, StatedBeliefs, normal_eta
+from voile.kinds.marginals.manifest import MarginalManifest, threshold_delta
+from voile.privacy.gaussian import any_rise_chance, any_rise_of
+from voile.privacy.guarantee import after
 from voile.privacy.spent import NOTHING
 
 PRIORS = (0.0001, 0.001, 0.01, 0.1, 0.5)
@@ -37,7 +38,7 @@ def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
     if g.unit == "add-remove":
         about += "; of whether the row is there, and of what it holds, where it may be exchanged"
     bounds = tuple(
-        BeliefBound(prior, eta, risen(prior, rise_of_beliefs(manifest, eta)))
+        BeliefBound(prior, eta, after(prior, rise_of_beliefs(manifest, eta)))
         for prior in PRIORS
         for eta in chances
     )
@@ -45,7 +46,7 @@ def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
 
 
 def rise_of_beliefs(manifest: MarginalManifest, eta: float) -> float:
-    """What log-odds of any property of one row rise by at most, but for a chance of η.
+    """What log-odds of any property of one row rise by at most, except with probability η.
 
     Who knows that the row is there compares its values: then it is exchanged, which figures show
     more of than whether it was added. With normal noise that is μ of exchanging at these scales;
@@ -63,9 +64,41 @@ def rise_of_beliefs(manifest: MarginalManifest, eta: float) -> float:
     if manifest.parameters.noise == "geometric":
         return times * g.epsilon
     if g.mu is not None:
-        schema = account.exchanged() if account is not None else NOTHING
-        exchanged = replace(manifest.plan, unit="exchange", schema=schema).mu or 0.0
-        return any_rise_of(max(g.mu, exchanged), eta)
+        return any_rise_of(max(g.mu, exchanged_mu(manifest)), eta)
     # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).
     rho = times**2 * g.rho
     return rho + 2 * math.sqrt(-rho * math.log(eta))
+
+
+def exchanged_mu(manifest: MarginalManifest) -> float:
+    """μ of exchanging a row at these scales, where noise is normal."""
+    account = manifest.schema_account
+    schema = account.exchanged() if account is not None else NOTHING
+    return replace(manifest.plan, unit="exchange", schema=schema).mu or 0.0
+
+
+def stated_beliefs(manifest: MarginalManifest) -> StatedBeliefs:
+    """What the promise means in beliefs, from the noise that the release states."""
+    g = manifest.guarantee
+    threshold = threshold_delta(manifest)
+    if g.unit == "exchange":
+        return StatedBeliefs(None, g.epsilon, _eta(manifest) + threshold)
+    return StatedBeliefs(g.epsilon, 2 * g.epsilon, _eta(manifest) + threshold)
+
+
+def _eta(manifest: MarginalManifest) -> float:
+    """The tail of the privacy loss beyond ε; 0 where noise is geometric."""
+    g = manifest.guarantee
+    if manifest.parameters.noise == "geometric":
+        return 0.0
+    if g.mu is None:
+        times = 1 if g.unit == "exchange" else 2
+        return concentrated_eta(times**2 * g.rho, times * g.epsilon)
+    if g.unit == "exchange":
+        return any_rise_chance(g.mu, g.epsilon)
+    return normal_eta(g.mu, exchanged_mu(manifest), g.epsilon)
+
+
+def concentrated_eta(rho: float, rise: float) -> float:
+    """The probability, at most, that the loss of what is ρ-zCDP exceeds so much."""
+    return math.exp(-((rise - rho) ** 2) / (4 * rho)) if rise > rho else 1.0

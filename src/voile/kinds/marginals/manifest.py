@@ -13,6 +13,7 @@ from voile.kinds.manifest import (
     Disclosed,
     Finite,
     ManifestPart,
+    chosen_disclosed,
     read_off_disclosed,
     weak_epsilon,
 )
@@ -232,14 +233,16 @@ def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> 
     )
 
 
-def marginals_disclosed(schema: Schema, nulls: str, unit: Unit) -> list[Disclosed]:
+def marginals_disclosed(
+    schema: Schema, nulls: str, unit: Unit, account: SchemaAccount | None
+) -> list[Disclosed]:
     """What the release discloses exactly, with why."""
     found = []
     if unit == "exchange":
         what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
         why = "what is promised is about which rows, not about how many"
         found.append(Disclosed(what=what, why=why))
-    return found + read_off_disclosed(schema)
+    return found + read_off_disclosed(schema) + chosen_disclosed(schema, nulls, account)
 
 
 # ----------------------------------------------------------------------

@@ -554,7 +554,7 @@ def manifest_of(
         people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
-        disclosed=marginals_disclosed(schema, options.nulls, plan.unit),
+        disclosed=marginals_disclosed(schema, options.nulls, plan.unit, prepared.account),
         public_rows=prepared.coded.rows if plan.unit == "exchange" else None,
         rows=sum(plan.cells(m) for m in plan.measurements),
         domain_size=str(schema.size),
