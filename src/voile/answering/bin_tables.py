@@ -199,7 +199,7 @@ def told_apart(
         first = values.take([0], axis=axis)
         if len(columns) > 1 and bool((np.abs(values - first) <= SAME * scale).all()):
             columns = columns[:axis] + columns[axis + 1 :]
-            values = values.take(0, axis=axis)
+            values = np.asarray(values.take(0, axis=axis))
     return columns, values
 
 

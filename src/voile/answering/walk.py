@@ -31,7 +31,7 @@ from voile.estimate import Answer, Estimate
 from voile.query.aggregate import CONDITIONS, Call, Constant, Formula, Quantile, Total, leaves
 from voile.query.predicate import Expression, wording
 from voile.query.query import Order, Query
-from voile.schema import Bins, Schema
+from voile.schema import Bins, Range, Schema
 from voile.units import counted
 
 # ----------------------------------------------------------------------
@@ -83,14 +83,17 @@ def having_notes(query: Query) -> list[str]:
 
 
 def group_notes(query: Query, schema: Schema) -> list[str]:
-    """That groups of a column in bins are those bins, and where these begin."""
+    """What groups of a column stand for: bins, and ends for all that lies beyond."""
     found = []
     for name in dict.fromkeys(g.attributes[0] for g in query.groups if g.is_column):
-        attribute = schema[name]
-        if isinstance(attribute.domain, Bins) and attribute.domain.size <= MOST_EDGES:
-            edges = ", ".join(edge_words(attribute, edge) for edge in attribute.domain.edges[:-1])
+        attribute, domain = schema[name], schema[name].domain
+        if isinstance(domain, Bins) and domain.size <= MOST_EDGES:
+            edges = ", ".join(edge_words(attribute, edge) for edge in domain.edges[:-1])
             found.append(f"groups of {name} are its bins, each shown by its middle: they begin at "
                          f"{edges}")  # fmt: skip
+        elif isinstance(domain, Range) and attribute.clamp:
+            found.append(f"{name} was published between {domain.low} and {domain.high}: what lies "
+                         "beyond counts in these groups")  # fmt: skip
     return found
 
 

@@ -208,7 +208,7 @@ def published_view(done: PublishResult) -> Any:
     rows = [
         ["release", escape(str(done.release.path))],
         *([] if done.choice is None else choice_rows(done.choice)),
-        *([] if done.choice is None or manifest.people is not None else [["people", ONE_ROW]]),
+        *([] if done.choice is None or done.people is not None else [["people", ONE_ROW]]),
         *[[escape(name), escape(text)] for name, text in (*done.facts(), *done.people_facts())],
         *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],
