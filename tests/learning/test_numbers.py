@@ -149,5 +149,5 @@ def test_a_short_tail_is_kept_although_noise_might_explain_it() -> None:
     edges = (*map(float, range(9)), 21.0)
     counts = np.array([532.0] * 8 + [45.0])
     found = domain_of_cells("integer", NoisyCells(edges, counts, 22.0), 5_320)
-    assert isinstance(found, WholeBins)
-    assert found.edges[-1] == 20
+    assert isinstance(found, Range)
+    assert found.high == 20
