@@ -255,11 +255,18 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
-    count, error = MATTERS * choice.public.rows, choice.chosen.expected_error
-    off = f"be off by about {in_per_cent(error)}" if math.isfinite(error) else "drown in noise"
+    count = MATTERS * choice.public.rows
+    why = (
+        f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
+        f"{in_per_cent(choice.chosen.expected_error)}"
+    )
+    if choice.public.lost and not math.isfinite(choice.chosen.expected_error):
+        why = (
+            f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
+            f"could be learnt from about {choice.public.rows:,.0f} rows"
+        )
     raise UselessError(
-        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: a count of 1 % of "
-        f"the rows (about {count:,.0f}) would {off}",
+        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: {why}",
         listed_changes(changes, spelling, address)
         + f"or publish it all the same: {spelling({'yes': True})}",
         changes,
