@@ -21,7 +21,7 @@ from voile.engines.rows import PublicDomain
 from voile.query.predicate import ROW, Atom, Expression, Predicate, as_atom, attributes
 from voile.query.quoting import literal, quote_identifier
 from voile.query.text import read_back
-from voile.schema import Attribute, Schema
+from voile.schema import Attribute, Range, Schema
 
 MOST_TUPLES = 2**19
 """Points on which the parts of a query are tried together."""
@@ -99,6 +99,8 @@ class PointTable:
         numbers = np.column_stack([low, found.points(self.count or 0), high])
         missing = code >= found.size
         values = numbers[np.where(missing, 0, code), point]
+        if isinstance(attribute.domain, Range):  # its own values are whole, in SQL as well
+            values = values.astype(np.int64)
         return arrow_array(values, missing)
 
     def numbers(self, part: Expression | Predicate) -> Floats:

@@ -46,7 +46,8 @@ from voile.query.predicate import (
     wording,
 )
 from voile.query.query import OutputColumn, Query
-from voile.schema import Schema
+from voile.schema import Range, Schema
+from voile.schema.places import domain_ends, places_of
 
 CUT = 0.25
 """Of a bin's rows, how many a condition that cuts it may count wrongly (a standard error)."""
@@ -62,8 +63,8 @@ CUTTING = (
     "all of its rows; counts at the edges of the schema's bins, with >= and <, are sharper"
 )
 CLAMPED = (
-    "{} was published between {:g} and {:g}: numbers beyond count as these ends, and statistics "
-    "are of the numbers so moved"
+    "{} was published between {:g} and {:g}: numbers beyond count in the end bins, which are taken "
+    "to reach from {:g} to {:g}, and statistics are of the numbers so moved"
 )
 ROWS = Total(Term())
 EvidenceOf = Callable[[Query, Any], Evidence]
@@ -153,8 +154,9 @@ class BinnedQuery:
         if not read & set(self.shapes):
             return False
         points = self._points(read)
-        if points.count is None:
-            return True
+        if points.count is None:  # ranges alone are then taken as they are listed
+            listed = [isinstance(self.schema[n].domain, Range) for n in read & set(self.shapes)]
+            return not all(listed)
         try:
             found = points.numbers(part)
         except VoileError:
@@ -387,7 +389,7 @@ class BinnedQuery:
         cut = [words for words in cuts if words not in lost]
         found = [CUTTING.format(" and ".join(cut))] if cut else []
         found += [
-            CLAMPED.format(name, shape.edges[0], shape.edges[-1])
+            CLAMPED.format(name, *domain_ends(self.schema[name]), shape.edges[0], shape.edges[-1])
             for name, shape in self.shapes.items()
             if self.schema[name].clamp and any(name in v.attributes for v in self.original.values)
         ]
@@ -528,8 +530,9 @@ def binned_query(query: Query, evidence: EvidenceOf, source: Any) -> BinnedQuery
     for attribute in binned:
         counts = bin_counts(attribute.name, evidence, source)
         knows = isinstance(source, MeasuredBins)
-        measured = source.bin_positions(attribute.name) if knows else None
-        shapes[attribute.name] = shapes_of(attribute, counts[: attribute.domain.size], measured)
+        inside = counts[: attribute.domain.size]
+        measured = source.bin_positions(attribute.name, inside) if knows else None
+        shapes[attribute.name] = shapes_of(attribute, inside, measured)
         rows = float(np.maximum(counts, 0.0).sum())
     return BinnedQuery(query, schema, source, shapes, rows)
 
@@ -540,11 +543,10 @@ def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
     by_bin = Query("", None, (OutputColumn("n", ROWS),), (column(name),))
     found = evidence(by_bin, source)
     values = np.asarray(found.values(ROWS, {}), float)
-    counts, edges = np.zeros(attribute.size), np.array(attribute.domain.edges)
+    places = places_of(attribute)
+    assert places is not None  # noqa: S101  (asked of binned columns only)
+    counts = np.zeros(attribute.size)
     for (key,), value in zip(found.groups.keys, values, strict=True):
-        if key is None:
-            place = attribute.size - 1
-        else:
-            place = min(int(np.searchsorted(edges, key, "right")) - 1, attribute.domain.size - 1)
+        place = attribute.size - 1 if key is None else int(places.stretches(np.array([key]))[0])
         counts[place] += value
     return counts
