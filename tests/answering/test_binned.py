@@ -129,10 +129,85 @@ def test_a_condition_inside_a_bin_counts_its_rows_as_open(
     assert abs(fair.value - (columns["skewed"] >= 4).sum()) <= 5 * fair.stderr
 
 
-def test_where_nothing_can_be_said_there_is_no_interval(release: Any) -> None:
-    answer = release.query("select floor(skewed / 3) as f, count(*) as n from t group by 1")
-    assert all(math.isnan(end) for row in answer.rows for end in row["n"].interval())
-    assert "without an interval" in answer.notes[0]
+GROUPED = (
+    ("case when skewed < 5 then 'low' else 'high' end", lambda x: np.where(x < 5, "low", "high")),
+    ("skewed > 9", lambda x: x > 9),
+    ("floor(skewed / 8)", lambda x: np.floor(x / 8)),
+)
+
+
+@pytest.mark.parametrize(("sql", "keys"), GROUPED)
+def test_groups_that_cut_bins_are_asked_for_one_by_one(
+    release: Any, columns: dict[str, Any], sql: str, keys: Any
+) -> None:
+    asked = f"select {sql} as g, count(*) as n from t group by 1 order by n desc limit 2"
+    answer = release.query(asked, confidence=0.999)
+    of = keys(columns["skewed"])
+    for row in answer.rows:
+        low, high = row["n"].interval()
+        assert low <= (of == row["g"]).sum() <= high
+    assert len(answer.rows) == 2
+    assert answer.rows[0]["n"].value >= answer.rows[1]["n"].value
+    assert "begin at 0, 2, 4" in answer.notes[0]
+    assert "section 44" in answer.covers
+
+
+def test_groups_that_cut_bins_beside_others_add_up(release: Any) -> None:
+    asked = "select grp, skewed > 9 as g, count(*) as n, avg(zeros) from t group by 1, 2"
+    rows = release.query(asked).rows
+    assert {(row["grp"], row["g"]) for row in rows} == {
+        (g, v) for g in GROUPS for v in (True, False)
+    }
+    whole = release.query("select count(*) from t").value
+    assert sum(row["n"].value for row in rows) == pytest.approx(whole, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select round(skewed, 2) as f, count(*) as n from t group by 1",
+        "select skewed > 9 as f, 100.0 * count(*) / sum(count(*)) over () as n from t group by 1",
+        "select grp, count(*) / sum(count(*)) over () as n from t where skewed > 9 group by 1",
+        "select skewed > 9 as f, count(*) as n from t group by rollup (1)",
+    ],
+)
+def test_where_nothing_can_be_said_there_is_no_interval(release: Any, sql: str) -> None:
+    answer = release.query(sql)
+    lost = answer.rows if "rollup" not in sql else [r for r in answer.rows if r["f"] is not None]
+    assert lost
+    assert all(math.isnan(end) for row in lost for end in row["n"].interval())
+    assert "without an interval" in " ".join(answer.notes)
+
+
+def test_days_in_bins_hide_as_much_as_numbers(tmp_path: Path) -> None:
+    days = np.datetime64("2023-01-01") + np.sort(np.random.default_rng(3).integers(0, 365, 6_000))
+    book = tmp_path / "book.yaml"
+    book.write_text(
+        "attributes:\n- {name: day, kind: date, "
+        "bins: ['2023-01-01', '2023-02-01', '2023-05-01', '2023-09-01', '2023-12-31']}\n",
+        encoding="utf-8",
+    )
+    release = voile.publish(
+        pa.table({"day": days}), to=tmp_path / "release", method="marginals", epsilon=4,
+        schema=str(book), simulate_seed=7, name="t",
+    )  # fmt: skip
+    answer = release.query("select count(*) from t where day >= '2023-06-10'", confidence=0.999)
+    low, high = answer.scalar.interval()
+    exact = (days >= np.datetime64("2023-06-10")).sum()
+    assert low <= exact <= high
+    assert abs(answer.value - exact) < 0.05 * exact
+    assert "begin at 2023-01-01, 2023-02-01, 2023-05-01, 2023-09-01" in answer.notes[0]
+    months = release.query("select month(day) as m, count(*) as n from t group by 1", 0.999).rows
+    assert [row["m"] for row in months] == list(range(1, 13))
+    of = days.astype("datetime64[M]").astype(int) % 12 + 1
+    for row in months:
+        low, high = row["n"].interval()
+        assert low <= (of == row["m"]).sum() <= high
+        assert row["n"].value == pytest.approx((of == row["m"]).sum(), rel=0.25)
+    assert not release.query("select count(*) from t where day >= '2023-05-01'").notes
+    since = release.query("select avg(day - date '2023-01-01') as n from t", 0.999)
+    low, high = since.scalar.interval()
+    assert low <= (days - np.datetime64("2023-01-01")).astype(int).mean() <= high
 
 
 def test_whole_bins_hide_nothing(release: Any) -> None:

@@ -12,7 +12,7 @@ A release knows of a binned number which bin it is in, and no more. What is assu
             they are a sample of the rows in the bin
 
 COMMON, OWN and TILT were chosen on real tables: docs/mathematics, section 44. Whole numbers
-have the position (x + ½ − a)/(b − a).
+have the position (x + ½ − a)/(b − a), and days are whole numbers.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from voile.query.predicate import ROW, Atom, Expression, Predicate, as_atom, att
 from voile.query.quoting import literal, quote_identifier
 from voile.query.text import read_back
 from voile.schema import Attribute, Range, Schema
+from voile.schema.attribute import day_of
 
 MOST_TUPLES = 2**19
 """Points on which the parts of a query are tried together."""
@@ -99,6 +100,8 @@ class PointTable:
         numbers = np.column_stack([low, found.points(self.count or 0), high])
         missing = code >= found.size
         values = numbers[np.where(missing, 0, code), point]
+        if attribute.kind == "date":
+            return arrow_array(values.astype(np.int32), missing).view(pa.date32())
         if isinstance(attribute.domain, Range):  # its own values are whole, in SQL as well
             values = values.astype(np.int64)
         return arrow_array(values, missing)
@@ -106,12 +109,31 @@ class PointTable:
     def numbers(self, part: Expression | Predicate) -> Floats:
         """(cells, points): a value, or 1 where a condition is true; NaN where it is unknown."""
         condition = not isinstance(part, Expression) or isinstance(part, Atom)
-        expression = part if isinstance(part, Expression) else as_atom(part, self._reads(part))
-        (found,) = self.engine.on_tuples([expression], self._table)
+        found = self._found(part)
         kind = pa.bool_() if condition else pa.float64()
         values = pc.cast(pc.cast(found, kind), pa.float64())
         numbers: Floats = numpy_array(values, 0.0 if condition else math.nan)
         return numbers.reshape(self.cells, len(self.weights))
+
+    def differs(self, part: Expression | Predicate) -> bool:
+        """Whether a value of any type, a text or a date, or a condition differs within a cell."""
+        found = self._found(part)
+        if pa.types.is_floating(found.type):  # −0 and 0 are one value, and have two codes
+            found = pc.add(found, 0.0)
+        coded = pc.dictionary_encode(found).indices
+        codes = numpy_array(coded, -1).reshape(self.cells, len(self.weights))
+        return bool((codes != codes[:, :1]).any())
+
+    def values(self, part: Expression) -> list[Any]:
+        """An expression of any type on every point that weighs something."""
+        inner = np.tile(self.weights > 0, self.cells)
+        found: list[Any] = pc.filter(self._found(part), arrow_array(inner)).to_pylist()
+        return found
+
+    def _found(self, part: Expression | Predicate) -> pa.Array:
+        expression = part if isinstance(part, Expression) else as_atom(part, self._reads(part))
+        (found,) = self.engine.on_tuples([expression], self._table)
+        return found
 
     def _reads(self, part: Predicate) -> list[str]:
         read = attributes(part)
@@ -127,7 +149,9 @@ class PointTable:
                 [a.name for a in self.columns].index(name)
             ]
             code = np.minimum(code, shape.size - 1)
-            column = self._table.column(name)
+            column = self._table.column(name).combine_chunks()
+            if pa.types.is_date(column.type):
+                column = column.view(pa.int32())
             values = numpy_array(pc.cast(column, pa.float64()), 0.0).reshape(self.cells, -1)
             found[name] = (values - shape.edges[code][:, None]) / shape.widths[code][:, None]
         return found
@@ -183,10 +207,17 @@ def lookup_sql(columns: Sequence[Attribute], values: Floats, row: str) -> str:
         cases += [f"WHEN {name} = {w} THEN {v}" for w, v in zip(words, inner, strict=True)]
         return f"CASE {' '.join(cases)} END"
     cases += [
-        f"WHEN {name} < CAST({edge!r} AS DOUBLE) THEN {v}"
+        f"WHEN {name} < {edge_literal(attribute, edge)} THEN {v}"
         for edge, v in zip(edges[1:-1], inner, strict=False)
     ]
     return f"CASE {' '.join(cases)} ELSE {inner[-1]} END" if cases else inner[-1]
+
+
+def edge_literal(attribute: Attribute, edge: float) -> str:
+    """An edge of bins in SQL."""
+    if attribute.kind == "date":
+        return f"CAST({literal(day_of(edge))} AS DATE)"
+    return f"CAST({edge!r} AS DOUBLE)"
 
 
 def literal_of(attribute: Attribute, code: int) -> str:

@@ -15,9 +15,10 @@ count it leaves the rows of the whole bin open, of other statistics CUT of them.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -30,6 +31,7 @@ from voile.answering.bin_tables import PointTable, point_table, row_prefix
 from voile.answering.columns import EstimatedColumn, half_width, terms_of
 from voile.answering.evidence import Evidence
 from voile.arrays import Floats
+from voile.client.domains import EPOCH
 from voile.errors import VoileError
 from voile.query.aggregate import Call, Formula, Quantile, Total, ValueSpan
 from voile.query.predicate import (
@@ -46,7 +48,8 @@ from voile.query.predicate import (
     wording,
 )
 from voile.query.query import OutputColumn, Query
-from voile.schema import Range, Schema
+from voile.schema import Attribute, Range, Schema
+from voile.schema.attribute import day_of, ordinal
 from voile.schema.places import domain_ends, places_of
 
 CUT = 0.25
@@ -56,16 +59,18 @@ KNOTS = 17
 COVERS = "; where in their bins numbers lie follows a model (mathematics, section 44)"
 UNKNOWN = (
     "{} depends on where in its bin a number lies, of which the release says nothing: counted by "
-    "the middles of bins, without an interval; cut at the edges of the schema's bins, with >= and <"
+    "the middles of bins, without an interval; cut at the edges of bins, with >= and <"
 )
 CUTTING = (
     "{} cuts inside a bin: the estimate interpolates in it, and the interval of a count includes "
-    "all of its rows; counts at the edges of the schema's bins, with >= and <, are sharper"
+    "all of its rows; counts at the edges of bins, with >= and <, are sharper"
 )
 CLAMPED = (
-    "{} was published between {:g} and {:g}: numbers beyond count in the end bins, which are taken "
-    "to reach from {:g} to {:g}, and statistics are of the numbers so moved"
+    "{} was published between {} and {}: what lies beyond counts in the end bins, which are taken "
+    "to reach from {} to {}, and statistics are of the values so moved"
 )
+MOST_EDGES = 20
+"""Bins of a column that a note lists."""
 ROWS = Total(Term())
 EvidenceOf = Callable[[Query, Any], Evidence]
 
@@ -145,23 +150,43 @@ class BinnedQuery:
 
     # ------------------------------------------------------------------ what is hidden
 
-    def _points(self, names: set[str]) -> PointTable:
-        return point_table(names, self.schema, self.shapes, self.source.engine)
+    def _points(self, names: set[str], *, beyond: bool = False) -> PointTable:
+        """Points within bins; of values, also those beyond the ends of the domain."""
+        shapes = self.shapes if beyond else self._listed
+        return point_table(names, self.schema, shapes, self.source.engine)
 
-    def _is_hidden(self, part: Expression | Predicate) -> bool:
+    @cached_property
+    def _listed(self) -> dict[str, BinShapes]:
+        """The shapes without what is beyond: conditions are about what is listed (unlisted.py)."""
+        return {name: as_listed(shape, self.schema[name]) for name, shape in self.shapes.items()}
+
+    def _is_hidden(self, part: Expression | Predicate, *, beyond: bool = False) -> bool:
         """Whether it differs within some bin; what cannot be tried is taken to."""
         read = set(part.attributes) if isinstance(part, Expression) else attributes(part)
         if not read & set(self.shapes):
             return False
-        points = self._points(read)
+        points = self._points(read, beyond=beyond)
         if points.count is None:  # ranges alone are then taken as they are listed
             listed = [isinstance(self.schema[n].domain, Range) for n in read & set(self.shapes)]
             return not all(listed)
         try:
-            found = points.numbers(part)
+            return points.differs(part)
         except VoileError:
             return True
-        return bool(np.nanmax(np.ptp(np.nan_to_num(found, nan=0.0), axis=1), initial=0.0) > 0)
+
+    @property
+    def lost_groups(self) -> tuple[int, ...]:
+        """The places of groups whose expressions cut bins."""
+        return tuple(i for i, g in enumerate(self.original.groups) if g in self._lost_groups)
+
+    def keys_of(self, places: tuple[int, ...], most: int) -> list[tuple[Any, ...]] | None:
+        """The values that some groups have together, within bins; None if they are too many."""
+        parts = [self.original.groups[i] for i in places]
+        points = self._points({name for part in parts for name in part.attributes})
+        if points.count is None:
+            return None
+        found = dict.fromkeys(zip(*map(points.values, parts), strict=True))
+        return sorted(found, key=in_order) if len(found) <= most else None
 
     def _rewritten(self) -> Query:
         query = self.original
@@ -206,7 +231,7 @@ class BinnedQuery:
 
     def _hide(self, found: Formula, hidden: list[HiddenTerm]) -> None:
         reads = set[str]().union(*(t.reads for t in hidden))
-        points = self._points(reads)
+        points = self._points(reads, beyond=any(t.values for t in hidden))
         if points.count is None:
             self._without.add(found)
             self.unknown += [wording(v) for t in hidden for v in t.values]
@@ -250,7 +275,7 @@ class BinnedQuery:
     def _hidden(self, term: Term) -> HiddenTerm | None:
         own = conjuncts(term.predicate) if term.predicate else ()
         cuts = (*(p for p in own if self._is_hidden(p)), *self._cuts)
-        values = tuple(v for v in term.values if self._is_hidden(v))
+        values = tuple(v for v in term.values if self._is_hidden(v, beyond=True))
         if not cuts and not values:
             return None
         predicate: Predicate | None = None
@@ -258,15 +283,21 @@ class BinnedQuery:
             predicate = both(predicate, part) if part not in cuts else predicate
         rest = Term(self._seen(predicate), tuple(v for v in term.values if v not in values))
         found = HiddenTerm(term, values, cuts, rest, term)
-        if len(values) == 1 and not cuts and is_linear(values[0].node, set(self.shapes)):
+        if len(values) == 1 and not cuts and self._is_linear(values[0]):
             mean = self._at_means(values[0])
             self._present[present(values[0])] = present(mean)
             return replace(found, shown=Term(rest.predicate, (*rest.values, mean)))
-        points = self._points(found.reads)
+        points = self._points(found.reads, beyond=bool(values))
         if points.count is None:
             return found
         mean = points.lookup(points.mean(found.on(points)), self._row)
         return replace(found, shown=Term(rest.predicate, (*rest.values, mean)))
+
+    def _is_linear(self, value: Expression) -> bool:
+        """Whether it is linear in binned numbers, and reads no days."""
+        if any(self.schema[name].kind == "date" for name in value.attributes):
+            return False
+        return is_linear(value.node, set(self.shapes))
 
     def _at_means(self, value: Expression) -> Expression:
         """A value that is linear in binned columns, with the mean of each bin in their place."""
@@ -274,7 +305,7 @@ class BinnedQuery:
         def replaced(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column) or node.name not in self.shapes:
                 return node
-            points = self._points({node.name})
+            points = self._points({node.name}, beyond=True)
             means = self.shapes[node.name].means
             numbers = points.of_bins(node.name, means)
             known = points.lookup(numbers, self._row).node
@@ -293,7 +324,7 @@ class BinnedQuery:
         lost = bool(cuts or self._lost_groups)
         self.unknown += [in_words(cut) for cut in cuts]
         found = quantile
-        if self._is_hidden(quantile.value):
+        if self._is_hidden(quantile.value, beyond=True):
             spans = self._spans(quantile.value)
             lost = lost or not spans
             if not spans:
@@ -305,7 +336,7 @@ class BinnedQuery:
 
     def _spans(self, value: Expression) -> tuple[ValueSpan, ...]:
         """What each value stands for; none where it cannot be tried."""
-        points = self._points(set(value.attributes))
+        points = self._points(set(value.attributes), beyond=True)
         if points.count is None:
             return ()
         numbers = points.numbers(value)
@@ -337,9 +368,7 @@ class BinnedQuery:
     ) -> EstimatedColumn:
         """The column with what the bins hide in its error."""
         if formula in self._without:
-            unknown = np.full_like(found.value, np.nan)
-            return replace(found, stderr=unknown, interval=lambda _: (unknown, unknown), plain=None,
-                           certain=None)  # fmt: skip
+            return without_interval(found)
         if formula in self._ends:
             low, high = (evidence.column(end) for end in self._ends[formula])
             return between(found, low, high)
@@ -381,19 +410,45 @@ class BinnedQuery:
         spans = any(isinstance(f, Quantile) and f.spans for f in self.query.formulas)
         return covers + COVERS if self._sums or self._ends or spans else covers
 
+    def _clamped(self, name: str) -> str:
+        """What the ends of a learnt domain stand for."""
+        attribute, edges = self.schema[name], self.shapes[name].edges
+        ends = (*domain_ends(attribute), float(edges[0]), float(edges[-1]))
+        return CLAMPED.format(name, *(edge_words(attribute, end) for end in ends))
+
     @property
     def notes(self) -> list[str]:
         """What could not be said, and where conditions cut bins."""
         lost = dict.fromkeys(self.unknown)
-        cuts = dict.fromkeys(in_words(c) for t in self._terms.values() for c in t.cuts)
-        cut = [words for words in cuts if words not in lost]
-        found = [CUTTING.format(" and ".join(cut))] if cut else []
+        cuts = dict.fromkeys(c for t in self._terms.values() for c in t.cuts)
+        cut = [c for c in cuts if in_words(c) not in lost]
+        read = set[str]().union(*map(attributes, cut))
+        found = [self.cut_note([in_words(c) for c in cut], read)] if cut else []
         found += [
-            CLAMPED.format(name, *domain_ends(self.schema[name]), shape.edges[0], shape.edges[-1])
-            for name, shape in self.shapes.items()
+            self._clamped(name)
+            for name in self.shapes
             if self.schema[name].clamp and any(name in v.attributes for v in self.original.values)
         ]
-        return [*found, *([UNKNOWN.format(" and ".join(lost))] if lost else [])]
+        if lost:
+            found.append(UNKNOWN.format(" and ".join(lost)) + self._edges_of(set(self.shapes)))
+        return found
+
+    def cut_note(self, words: Sequence[str], read: set[str]) -> str:
+        """That conditions or groups which read some columns cut bins, and where these begin."""
+        return CUTTING.format(" and ".join(words)) + self._edges_of(read)
+
+    def _edges_of(self, names: set[str]) -> str:
+        """Where the bins of some columns begin, in words; nothing of columns that have many."""
+        found = [
+            f"; the bins of {name} begin at "
+            + ", ".join(
+                edge_words(self.schema[name], edge)
+                for edge in (domain_ends(self.schema[name])[0], *shape.edges[1:-1])
+            )
+            for name, shape in self.shapes.items()
+            if name in names and shape.size <= MOST_EDGES
+        ]
+        return "".join(found)
 
 
 # ----------------------------------------------------------------------
@@ -496,6 +551,23 @@ def between(found: EstimatedColumn, low: EstimatedColumn, high: EstimatedColumn)
     return replace(found, stderr=half_width(interval), interval=interval, certain=None, plain=None)
 
 
+def without_interval(found: EstimatedColumn) -> EstimatedColumn:
+    """The column where nothing can be said about how far it is off."""
+    unknown = np.full_like(found.value, np.nan)
+    return replace(found, stderr=unknown, interval=lambda _: (unknown, unknown), plain=None,
+                   certain=None)  # fmt: skip
+
+
+def in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """By which keys of groups are sorted: NULL comes last."""
+    return [(value is None, "" if value is None else value) for value in key]
+
+
+def edge_words(attribute: Attribute, edge: float) -> str:
+    """An end of bins as people write it."""
+    return str(day_of(edge)) if attribute.kind == "date" else f"{edge:g}"
+
+
 def is_linear(node: exp.Expr, names: set[str]) -> bool:
     """Whether an expression is linear in some columns, as it is written."""
 
@@ -537,6 +609,13 @@ def binned_query(query: Query, evidence: EvidenceOf, source: Any) -> BinnedQuery
     return BinnedQuery(query, schema, source, shapes, rows)
 
 
+def as_listed(shape: BinShapes, attribute: Attribute) -> BinShapes:
+    """The shape of a column's bins within the domain as it is listed."""
+    places = places_of(attribute, domain_ends(attribute))
+    assert places is not None  # noqa: S101  (it has bins)
+    return replace(shape, places=places)
+
+
 def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
     """How many rows are in each bin of a column, and how many have none."""
     attribute = source.engine.schema[name]
@@ -547,6 +626,10 @@ def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
     assert places is not None  # noqa: S101  (asked of binned columns only)
     counts = np.zeros(attribute.size)
     for (key,), value in zip(found.groups.keys, values, strict=True):
-        place = attribute.size - 1 if key is None else int(places.stretches(np.array([key]))[0])
+        if key is None:
+            place = attribute.size - 1
+        else:
+            at = ordinal(key) - EPOCH if isinstance(key, dt.date) else key
+            place = int(places.stretches(np.array([float(at)]))[0])
         counts[place] += value
     return counts

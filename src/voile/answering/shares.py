@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from voile.answering.binned import without_interval
 from voile.answering.columns import APPROXIMATE, Certain, EstimatedColumn
 from voile.answering.evidence import Evidence
 from voile.answering.quantiles import has_quantile
@@ -52,11 +53,22 @@ AT_ONCE = 100
 class ShareWalk(AnswerWalk[Evidence]):
     """One query with totals of more rows on its way to its answer."""
 
-    def __init__(self, query: Query, evidence: Callable[[Query], Evidence], schema: Schema) -> None:
+    def __init__(
+        self,
+        query: Query,
+        evidence: Callable[[Query], Evidence],
+        schema: Schema,
+        lost: Sequence[str] = (),
+    ) -> None:
+        """`lost` are parts of the query of which bins hide too much for an interval, in words."""
         super().__init__(query, evidence(of_groups(query)))
-        self._evidence_of, self._schema = evidence, schema
+        self._evidence_of, self._schema, self._lost = evidence, schema, lost
 
     def _column(self, formula: Formula) -> EstimatedColumn:
+        found = self._found(formula)
+        return without_interval(found) if self._lost else found
+
+    def _found(self, formula: Formula) -> EstimatedColumn:
         wholes = whole_totals(formula)
         if not wholes:
             return super()._column(formula)

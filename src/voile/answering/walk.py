@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
-from voile.answering.binned import BinnedQuery, binned_query
+from voile.answering.binned import UNKNOWN, BinnedQuery, binned_query
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
@@ -81,8 +81,8 @@ def having_notes(query: Query) -> list[str]:
     return [HAVING] if query.having else []
 
 
-def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
-    """Where it matters that numbers are known by the middles of their bins only."""
+def cut_parts(query: Query, engine: PublicDomain) -> tuple[list[str], list[str]]:
+    """Conditions and groups, and values, that depend on where in its bin a number lies."""
 
     def differs(part: Expression) -> bool:
         try:
@@ -90,14 +90,22 @@ def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
         except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
             return False
 
-    notes = list[str]()
     made = [g for g in query.groups if not g.is_column]  # a bin is a fine group
     read: list[Any] = [*query.conditions, *made]
-    if cut := [wording(e) for e in read if differs(e)]:
+    return [wording(e) for e in read if differs(e)], [
+        wording(e) for e in query.values if differs(e)
+    ]
+
+
+def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
+    """Where it matters that numbers are known by the middles of their bins only."""
+    notes = list[str]()
+    cut, known = cut_parts(query, engine)
+    if cut:
         notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
                      "theirs, and the interval does not cover that; cut at the edges of the "
                      "schema's bins, with >= and <")  # fmt: skip
-    if known := [wording(e) for e in query.values if differs(e)]:
+    if known:
         notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
                      "interval does not cover that")  # fmt: skip
     return notes
@@ -138,38 +146,49 @@ def answer_from(
             walks = [walk_of(evidence, one, source) for one in groupings(query)]
             return answer_sets(query, walks, confidence, simultaneous=simultaneous)
         walk = walk_of(evidence, query, source)
+        if walk.binned is not None and walk.binned.lost_groups:
+            from voile.answering.cut_groups import answer_cut_groups  # noqa: PLC0415
+
+            found = answer_cut_groups(
+                walk.binned, lambda one: walk_of(evidence, one, source), confidence,
+                simultaneous=simultaneous,
+            )  # fmt: skip
+            if found is not None:
+                return found
         return walk.answer(confidence, simultaneous=simultaneous)
 
 
 def groupings(query: Query) -> list[Query]:
     """The query of each grouping that ROLLUP, CUBE or GROUPING SETS asks for, unsorted."""
+    return [grouped_by(query, keys) for keys in query.sets]
 
-    def has(source: int | Formula, keys: tuple[int, ...]) -> bool:
+
+def grouped_by(query: Query, keys: tuple[int, ...]) -> Query:
+    """The query with some of its groups only, unsorted."""
+
+    def has(source: int | Formula) -> bool:
         return not isinstance(source, int) or source in keys
 
-    def placed(source: int | Formula, keys: tuple[int, ...]) -> int | Formula:
+    def placed(source: int | Formula) -> int | Formula:
         return keys.index(source) if isinstance(source, int) else source
 
-    return [
-        replace(
-            query,
-            groups=tuple(query.groups[key] for key in keys),
-            columns=tuple(
-                replace(column, source=placed(column.source, keys))
-                for column in query.columns
-                if has(column.source, keys)
-            ),
-            order=tuple(
-                replace(order, source=placed(order.source, keys))
-                for order in query.order
-                if has(order.source, keys)
-            ),
-            limit=None,
-            offset=0,
-            sets=(),
-        )
-        for keys in query.sets
-    ]
+    return replace(
+        query,
+        groups=tuple(query.groups[key] for key in keys),
+        columns=tuple(
+            replace(column, source=placed(column.source))
+            for column in query.columns
+            if has(column.source)
+        ),
+        order=tuple(
+            replace(order, source=placed(order.source))
+            for order in query.order
+            if has(order.source)
+        ),
+        limit=None,
+        offset=0,
+        sets=(),
+    )
 
 
 def walk_of(
@@ -177,14 +196,33 @@ def walk_of(
 ) -> AnswerWalk[Evidence]:
     """The walk of a query; totals of more rows than a group's need one of their own."""
     if not query.has_whole_totals:
-        binned = binned_query(query, evidence, source)
-        if binned is None:
-            return AnswerWalk(query, evidence(query, source))
-        return AnswerWalk(binned.query, evidence(binned.asked, source), binned)
+        found = plain_walk(evidence, query, source)
+        if not any(a.clamp or a.other is not None for a in source.engine.schema):
+            return found
+        from voile.answering.unlisted import OpenWalk, opened  # noqa: PLC0415  (learnt domains)
+
+        more = opened(query, source.engine.schema, source.engine)
+        if more is None:
+            return found
+        return OpenWalk(found, plain_walk(evidence, more.query, source), query, more)
     from voile.answering.shares import ShareWalk  # noqa: PLC0415  (few ask for them)
 
-    query = replace(query, remarks=(*query.remarks, *bin_notes(query, source.engine)))
-    return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema)
+    cut, known = cut_parts(query, source.engine)
+    lost = list(dict.fromkeys([*cut, *known]))
+    if lost:
+        remark = UNKNOWN.format(" and ".join(lost))
+        query = replace(query, remarks=(*query.remarks, remark))
+    return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema, lost)
+
+
+def plain_walk(
+    evidence: Callable[[Query, KindSource], Evidence], query: Query, source: KindSource
+) -> AnswerWalk[Evidence]:
+    """The walk of a query, with what bins hide of it."""
+    binned = binned_query(query, evidence, source)
+    if binned is None:
+        return AnswerWalk(query, evidence(query, source))
+    return AnswerWalk(binned.query, evidence(binned.asked, source), binned)
 
 
 @contextmanager
@@ -251,6 +289,12 @@ class AnswerWalk(Generic[KindEvidence]):
     def estimated(self) -> list[EstimatedColumn]:
         """The columns of the answer, besides the groups' keys."""
         return [self.column(formula) for formula in self._asked]
+
+    def estimated_at(self, place: int) -> EstimatedColumn:
+        """The estimates of the column that stands there in the query."""
+        source = self.query.columns[place].source
+        assert not isinstance(source, int)  # noqa: S101  (asked of estimates only)
+        return self.column(source)
 
     def column(self, formula: Formula) -> EstimatedColumn:
         """The estimates of a formula, for all groups."""

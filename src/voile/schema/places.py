@@ -69,22 +69,23 @@ class NumberPlaces:
 def places_of(attribute: Attribute, ends: tuple[float, float] | None = None) -> NumberPlaces | None:
     """The stretches of a column, from the first to the last of `ends`; None if it has none.
 
-    Columns that have some are numbers in bins, and ranges whose ends stand for what is beyond.
+    Columns that have some are numbers and days in bins, and ranges of whole numbers whose ends
+    stand for what is beyond. Days do not reach further.
     """
     edges = _edges(attribute)
     if edges is None:
         return None
     low, high = reached(attribute) if ends is None else ends
-    return NumberPlaces((low, *edges[1:-1], high), attribute.kind == "integer")
+    return NumberPlaces((low, *edges[1:-1], high), attribute.kind != "numeric")
 
 
 def _edges(attribute: Attribute) -> tuple[float, ...] | None:
     domain = attribute.domain
-    if attribute.kind not in ("numeric", "integer"):
-        return None
     if isinstance(domain, Bins):
         return domain.edges
-    if not isinstance(domain, Range) or not attribute.clamp or domain.size > MOST_SINGLES:
+    if attribute.kind != "integer" or not isinstance(domain, Range):
+        return None
+    if not attribute.clamp or domain.size > MOST_SINGLES:
         return None
     first = domain.grid.low
     inner = range(first + 1, first + domain.size)
@@ -107,7 +108,7 @@ def reached(attribute: Attribute, times: float = REACH) -> tuple[float, float]:
     """
     low, high = domain_ends(attribute)
     edges = _edges(attribute) or (low, high)
-    if not attribute.clamp:
+    if not attribute.clamp or attribute.kind == "date":
         return low, high
     listed = isinstance(attribute.domain, Range) or len(edges) < 3
     middle = (low + high) / 2 if listed else edges[len(edges) // 2]
