@@ -317,6 +317,22 @@ def test_only_so_many_rows_of_a_person_are_kept(tmp_path: Path) -> None:
         write_counted(tmp_path / "u.duckdb", connect(table), schema, key="who")
 
 
+def test_which_rows_of_a_person_are_kept_is_chance_and_not_order(tmp_path: Path) -> None:
+    """Each of 5 rows of 400 people is kept 80 times, give or take 6 standard deviations of 8."""
+    schema = Schema.from_dict({"attributes": [{"name": "age", "kind": "integer", "range": [0, 4]}]})
+    ages, people = list(range(5)) * 400, np.repeat(np.arange(400), 5).astype(str)
+    rising = pa.table({"who": people, "age": ages})
+    found = []
+    for number, table in enumerate((rising, rising.take(list(range(1999, -1, -1))))):
+        path = tmp_path / f"{number}.duckdb"
+        write_counted(path, connect(table), schema, key="who", per_key=1, salt="s")
+        kept = read_counted(path, schema)
+        found.append(dict(zip(kept.hashes.tolist(), kept._columns["age"].tolist(), strict=True)))
+    assert found[0] == found[1]
+    counts = np.bincount(list(found[0].values()), minlength=5)
+    assert (np.abs(counts - 80) < 48).all()
+
+
 def test_numbers_outside_declared_bounds_are_refused_or_clamped(tmp_path: Path) -> None:
     table = pa.table({"age": [1, 9, -7, None]})
     schema = Schema.from_dict(

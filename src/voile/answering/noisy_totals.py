@@ -18,7 +18,6 @@ from voile.answering.totals import ListedGroups
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Answer
 from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Term
 from voile.query.query import Query
@@ -194,11 +193,11 @@ def no_quantiles() -> QueryError:
     )
 
 
-def answer_noisy(
-    query: Query, groups: ListedGroups, estimator: NoisyEstimator, confidence: float
-) -> Answer:
-    """The answer to a query whose totals are known."""
-    return AnswerWalk(query, NoisyEvidence(groups, estimator)).answer(confidence)
+def noisy_walk(
+    query: Query, groups: ListedGroups, estimator: NoisyEstimator
+) -> AnswerWalk[Evidence]:
+    """A query whose totals are known, on its way to its answer."""
+    return AnswerWalk(query, NoisyEvidence(groups, estimator))
 
 
 class NoisyEvidence(Evidence):

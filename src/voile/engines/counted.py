@@ -20,18 +20,20 @@ def write_counted(
     *,
     key: str | None = None,
     per_key: int | None = None,
+    salt: str = "",
     clamp: bool = False,
     progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Take a table in: its rows' codes, and each row's public hash.
 
     `key` names the column that rows are known by; with `per_key` only so many rows of each are
-    kept, else each must be there once. Returns how many rows were kept, and how many keys have any.
+    kept, by coins of the rows that `salt` decides, else each must be there once. Returns how many
+    rows were kept, and how many keys have any.
     """
     from voile.engines.duckdb import table as counted  # noqa: PLC0415  (loads DuckDB)
 
     return counted.write(
-        path, table, schema, key=key, per_key=per_key, clamp=clamp, progress=progress
+        path, table, schema, key=key, per_key=per_key, salt=salt, clamp=clamp, progress=progress
     )
 
 

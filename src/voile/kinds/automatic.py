@@ -108,7 +108,14 @@ def publish_best(
         kept or source, to=to, overwrite=overwrite, progress=progress, sign=sign, register=register,
         **options_for(best, prepared, asked),
     )  # fmt: skip
-    return replace(done, choice=choice)
+    return replace(done, choice=as_published(choice, done))
+
+
+def as_published(choice: MethodChoice, done: PublishResult) -> MethodChoice:
+    """The choice with the exception that the release itself states."""
+    if (stated := done.release.stated_beliefs()) is None:
+        return choice
+    return replace(choice, promise=replace(choice.promise, eta=stated.eta))
 
 
 def options_for(

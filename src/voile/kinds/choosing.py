@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import median
 from typing import Any, Protocol
 
-from voile.privacy.gaussian import mu_for, rise_chance
+from voile.kinds.beliefs import PRESENCE, VALUE, StatedBeliefs, normal_eta
+from voile.privacy.gaussian import mu_for
 from voile.privacy.guarantee import after
 from voile.privacy.spent import NOTHING, Spent
 from voile.records import Record
@@ -32,8 +33,6 @@ MIDDLE = 0.6744897501960817
 """The middle of |Z| for a normal Z of variance 1."""
 MOST_PAIRS = 2_000
 """Pairs of columns whose errors are looked at; of more, every so manieth."""
-BELIEFS, VALUE = (0.01, 0.1), 0.1
-"""Beliefs for which a promise is put into words: of presence, and of a value."""
 USEFUL = 0.25
 """The largest expected error of a release that is of use."""
 
@@ -50,40 +49,41 @@ class EpsilonPromise:
     delta: float
     spent: Spent = NOTHING
     rows_per_person: int = 1
+    eta: float | None = None
+    """`except_with`, where the release or the method that was chosen says more than the promise."""
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` states it: in numbers, and in beliefs."""
-        chance = self.except_with
         return {
             "epsilon": self.epsilon,
-            "delta": self.delta,
-            "beliefs": [[p, rounded(after(p, self.epsilon))] for p in BELIEFS],
-            "value_beliefs": [[VALUE, rounded(after(VALUE, 2 * self.epsilon))]],
-            "except_with": float(f"{chance:.2g}"),
+            "delta": self.kept_delta,
+            "beliefs": [[p, rounded(after(p, self.epsilon))] for p in PRESENCE],
+            "value_beliefs": [[p, rounded(after(p, 2 * self.epsilon))] for p in VALUE],
+            "except_with": float(f"{self.except_with:.2g}"),
         }
+
+    @property
+    def kept_delta(self) -> float:
+        """The δ that is promised: with geometric noise only thresholds need one."""
+        return self.spent.delta if self.spent.epsilon else self.delta
 
     @property
     def except_with(self) -> float:
         """η: the probability that a belief rises further.
 
         With geometric noise that of a threshold which fails; with normal noise the tail of the
-        privacy loss.
+        privacy loss as well.
         """
+        if self.eta is not None:
+            return self.eta
         if self.spent.epsilon:
             return self.spent.delta
-        return rise_chance(mu_for(self.epsilon, self.delta), self.epsilon)
+        mu = mu_for(self.epsilon, self.delta - self.spent.delta)
+        return normal_eta(mu, 2 * mu, self.epsilon) + self.spent.delta
 
     def in_words(self) -> str:
         """In beliefs, which need no ε."""
-        presence = ", ".join(
-            f"{per_cent(p)} becomes at most {per_cent(after(p, self.epsilon))}" for p in BELIEFS
-        )
-        value = f"{per_cent(VALUE)} becomes at most {per_cent(after(VALUE, 2 * self.epsilon))}"
-        return (
-            f"a belief that someone is in the table: {presence}; a belief about a value of someone "
-            f"known to be there: {value}"
-            + (f" (except with probability {chance:.1g})" if (chance := self.except_with) else "")
-        )
+        return StatedBeliefs(self.epsilon, 2 * self.epsilon, self.except_with).in_words()
 
     @property
     def rho(self) -> float:
@@ -127,6 +127,8 @@ class MethodCandidate(Record):
     options: Mapping[str, Any] = field(default_factory=dict)
     eligible: bool = True
     """False: listed for comparison; something else must be declared before it can be chosen."""
+    eta: float | None = None
+    """The probability that a belief rises further than ε says, where it is not normal noise's."""
 
     def to_dict(self) -> dict[str, Any]:
         """As `--json` lists it."""
@@ -220,11 +222,6 @@ def rounded(error: float) -> float | None:
     return float(f"{error:.3g}") if math.isfinite(error) else None
 
 
-def per_cent(share: float) -> str:
-    """A belief as people read it."""
-    return f"{100 * share:.2g} %"
-
-
 def in_per_cent(error: float) -> str:
     """An error as people read it."""
     if not math.isfinite(error):
@@ -268,4 +265,5 @@ def compare(candidates: Sequence[MethodCandidate], public: PublicSize, promise: 
         firsts.setdefault(candidate.method, candidate)
     chosen = next(c for c in by_error if c.eligible)
     others = [c for c in firsts.values() if c.method != chosen.method]
-    return MethodChoice(chosen, (chosen, *others), public, promise)
+    kept = replace(promise, eta=chosen.eta)
+    return MethodChoice(chosen, (chosen, *others), public, kept)

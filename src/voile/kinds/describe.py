@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from voile.kinds.manifest import Manifest
+from voile.kinds.manifest import CHOSEN, NULL_WORDS, Disclosed, Manifest
 from voile.kinds.people import kept_lines
 from voile.schema.schema import large
 
@@ -37,26 +37,25 @@ def page(
         *not_promised,
         "",
         "## What the release discloses exactly",
-        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
-        *(["- nothing beyond the promise"] if not manifest.disclosed else []),
+        *disclosed_lines(manifest.disclosed),
         "",
         *kept_lines(getattr(manifest, "people", None)),
         *before,
         "## How to count from it without Voile",
         *counting,
         "",
-        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
+        f"NULLs in the table: {NULL_WORDS[manifest.nulls]}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
 
 
-def null_words(manifest: Manifest) -> str:
-    """What was done with rows that have NULLs."""
-    return {
-        "error": "refused, except where the schema has NULL as a value",
-        "drop": "rows with one were left out",
-        "as-value": "kept, as one more value of their attribute",
-    }[manifest.nulls]
+def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
+    """What is disclosed, and what the steward chose, which says nothing of anyone."""
+    exact = [f"- {d.what}: {d.why}" for d in disclosed if d.why != CHOSEN]
+    chosen = [f"- {d.what}" for d in disclosed if d.why == CHOSEN]
+    if chosen:
+        chosen = ["", f"Listed as {CHOSEN}:", "", *chosen]
+    return [*(exact or ["- nothing beyond the promise"]), *chosen]
 
 
 # ----------------------------------------------------------------------

@@ -191,6 +191,27 @@ def read_off_disclosed(schema: Schema) -> list[Disclosed]:
     ]
 
 
+CHOSEN = "chosen by the steward, not learnt from the table"
+"""Why a release lists column names, kinds, the treatment of NULL and the columns left out."""
+NULL_WORDS = {
+    "error": "refused, except where the schema has NULL as a value",
+    "drop": "rows with one were left out",
+    "as-value": "kept, as one more value of their attribute",
+}
+"""What was done with rows that have NULLs."""
+
+
+def chosen_disclosed(schema: Schema, nulls: str, account: SchemaAccount | None) -> list[Disclosed]:
+    """What the steward chose, where the domain was learnt: it is outside the promise."""
+    if account is None or not any(a.public == "learnt" for a in schema):
+        return []
+    columns = ", ".join(f"{a.name} ({a.kind})" for a in schema)
+    found = [f"the columns and their kinds: {columns}", f"NULLs: {NULL_WORDS[nulls]}"]
+    if account.left_out:
+        found.append(f"columns left out: {', '.join(account.left_out)}")
+    return [Disclosed(what=what, why=CHOSEN) for what in found]
+
+
 def read_off(attribute: Attribute) -> str:
     """What an active domain discloses about the column."""
     if attribute.public != "active":

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from voile.errors import UsageError, spelled
 from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
-from voile.options.choices import Nulls
+from voile.options.choices import MOST_ROWS_PER_PERSON, Nulls
 
 if TYPE_CHECKING:
     from voile.learning import LearntSchema
@@ -67,7 +67,6 @@ SchemaShareOption = Annotated[
 WeakOption = Annotated[
     bool, Flag("Publish although the promise says nothing; the release is marked.")
 ]
-MOST_ROWS_PER_PERSON = 10_000
 PersonOption = Annotated[
     str | None,
     Flag("The column that says whose a row is, where people have several; it is not published."),

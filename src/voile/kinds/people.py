@@ -17,8 +17,8 @@ from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.domain import is_active, read_schema
 from voile.kinds.manifest import Manifest, ManifestPart
-from voile.kinds.options import MOST_ROWS_PER_PERSON
 from voile.noise import Key
+from voile.options.choices import MOST_ROWS_PER_PERSON
 from voile.records import Record
 from voile.units import counted
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
-    from voile.kinds.beliefs import BeliefBounds
+    from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
     from voile.kinds.registration import DepartureUnit
     from voile.privacy.guarantees.statements import Statement
@@ -259,6 +259,10 @@ class Release(ABC):
         """A model of the table, fitted to this release alone, where `refines` says so."""
         del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
+
+    def stated_beliefs(self) -> StatedBeliefs | None:
+        """What a promise of ε means in beliefs; None where the promise is of another kind."""
+        return None
 
     def belief_bounds(self) -> BeliefBounds | None:
         """What anyone can come to believe of one row, where that is all that can be said.

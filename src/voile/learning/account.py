@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voile.learning.budget import MOST_ROWS_PER_PERSON, failure, moved
+from voile.learning.budget import failure, moved
 from voile.noise.normal import LARGEST_SCALE
-from voile.options.choices import Unit
+from voile.options.choices import MOST_ROWS_PER_PERSON, Unit
 from voile.privacy.gaussian import composed
 from voile.privacy.spent import UP, Spent
-from voile.schema import Schema
+from voile.schema import Schema, Values
 
 MOST_LOOKS = 8
 """At one column."""
@@ -54,6 +54,11 @@ class SchemaAccount(LearntPart):
         ge=-MOST_ROWS, le=MOST_ROWS, description="The number of rows with that noise"
     )
     columns: list[LearntColumn] = Field(default=[], max_length=100_000)
+    left_out: list[str] = Field(
+        default=[], max_length=100_000,
+        description="Columns of the table that the steward left out, besides the one that says "
+        "whose a row is",
+    )  # fmt: skip
     delta: float = Field(
         default=0.0, ge=0, lt=1,
         description="The probability that a value of one person alone is listed, at most",
@@ -89,6 +94,8 @@ class SchemaAccount(LearntPart):
         names = [column.name for column in self.columns]
         if len(set(names)) < len(names):
             raise ValueError("a column was learnt twice")
+        if both := set(self.left_out) & set(schema.names):
+            raise ValueError(f"{min(both)!r} is a column, and is said to be left out")
         paid = {column.name: column for column in self.columns}
         for attribute in schema:
             column = paid.pop(attribute.name, None)
@@ -97,7 +104,9 @@ class SchemaAccount(LearntPart):
                     f"the domain of {attribute.name!r} is {attribute.public}, and "
                     f"the account of the schema has {'no' if column is None else 'a'} look at it"
                 )
-            if column is not None and column.threshold is None and attribute.other is not None:
+            # Cells of numbers are public; a list of values is of those that occur.
+            listed = isinstance(attribute.domain, Values) or attribute.other is not None
+            if column is not None and column.threshold is None and listed:
                 raise ValueError(
                     f"the values of {attribute.name!r} were listed without a threshold"
                 )

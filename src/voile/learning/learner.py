@@ -161,6 +161,7 @@ class _Learner:
         account = SchemaAccount(
             noise=b.noise, unit=b.unit, rows_per_person=b.rows_per_person, rows_scale=scale,
             rows_figure=figure, columns=[self.columns[n] for n in self.names if n in self.columns],
+            left_out=[name for name in self.table.columns if name not in self.names],
         )  # fmt: skip
         account = account.model_copy(update={"delta": account.spent().delta})
         return LearntSchema(Schema(tuple(attributes)), account, rows, ())

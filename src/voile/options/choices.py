@@ -26,3 +26,5 @@ Share = Literal["epsilon", "retention"]
 """What columns have in common when they share a row's ε."""
 Unit = Literal["add-remove", "exchange"]
 """Between which tables a promise of differential privacy holds."""
+MOST_ROWS_PER_PERSON = 10_000
+"""Rows of one person that may be kept."""

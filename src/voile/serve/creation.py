@@ -70,6 +70,7 @@ def begin(
     clamp: bool = False,
     null_text: Sequence[str] = (),
     progress: Progress | None = None,
+    salt: str | None = None,
     register: RegisterChoice = None,
 ) -> tuple[Setting, list[str]]:
     """Make the folder of a new server, whole or not at all; also notes for its steward.
@@ -78,7 +79,8 @@ def begin(
     `epsilon` with `epsilon_delta` (1e-9) is (ε,δ)-differential privacy.
 
     All answers that it may ever give are written into the steward's register before: `register` is
-    its path or address, else the usual one; False writes nothing down.
+    its path or address, else the usual one; False writes nothing down. Which rows of a person are
+    kept is decided by coins of a secret `salt`, which is drawn and forgotten if none is given.
     """
     check_place(folder)
     check_words(name, ledger)
@@ -107,7 +109,8 @@ def begin(
     try:
         rows, people = write_counted(
             begun / TABLE, source, domain, key=key,
-            per_key=(per_person or 1) if person else None, clamp=clamp, progress=progress,
+            per_key=(per_person or 1) if person else None, salt=salt or secrets.token_hex(32),
+            clamp=clamp, progress=progress,
         )  # fmt: skip
         if not people:
             raise UsageError("the table has no rows", hint="there is nothing to ask about")

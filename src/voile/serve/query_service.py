@@ -20,8 +20,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from voile.answering.arithmetic import as_ratio
-from voile.answering.noisy_totals import NoisyEstimator, NoisyTotal, NoNoise, answer_noisy
-from voile.arrays import Ints
+from voile.answering.noisy_totals import NoisyEstimator, NoisyTotal, NoNoise, noisy_walk
+from voile.arrays import Floats, Ints
 from voile.engines.lookups import Summand, Sums
 from voile.estimate import Answer, checked_confidence
 from voile.noise.whole import draw
@@ -31,8 +31,11 @@ from voile.records import Record
 from voile.serve.ledger.base import Entry, ExhaustedError, Ledger, StoredEntry
 from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
+from voile.units import counted
 
 Draw = Callable[[NoiseLaw, int], list[int]]
+StoredValues = Callable[[Question, QuestionTotal], Floats]
+"""What was answered to a total, for each group of its question."""
 KEPT = 4096
 """Sizes of halves that are remembered."""
 
@@ -138,13 +141,13 @@ class QueryService:
     def cost_of(self, analyst: str, question: Question) -> QuestionCost:
         """What a question that was read would cost."""
         asked = self._asked(question)
-        known = self._known(question, asked)
+        known = self._known(question)
         return QuestionCost(
             new=len(asked) - len(known),
             known=len(known),
             left=self.ledger.budgets(analyst).left,
             stderr=self._expected_errors(question),
-            groups=len(question.groups),
+            groups=sum(len(one.groups) for one in question.sets or (question,)),
             notes=(*question.query.remarks, *self._notes(question)),
         )
 
@@ -152,7 +155,7 @@ class QueryService:
         """Answer a question that was read; what was answered before is free."""
         checked_confidence(confidence)
         totals = self._asked(question)
-        kept = self._known(question, totals)
+        kept = self._known(question)
         new = [total for total in totals if total.key not in kept]
         charged = 0
         if new:
@@ -170,13 +173,16 @@ class QueryService:
             notes=(*answer.notes, *self._notes(question)),
         )  # fmt: skip
 
-    def _known(self, question: Question, totals: Sequence[QuestionTotal]) -> dict[str, StoredEntry]:
+    def _known(self, question: Question) -> dict[str, StoredEntry]:
         """What was answered before, by key; also under the keys of earlier versions."""
-        earlier = {total.earlier: total.key for total in totals if total.earlier}
-        found = self.ledger.find([*(total.key for total in totals), *earlier])
-        kept = {key: entry for key, entry in found.items() if key not in earlier}
-        for key in earlier.keys() & found.keys():
-            kept.setdefault(earlier[key], reordered(found[key], question.reordered))
+        kept: dict[str, StoredEntry] = {}
+        for one in question.questions:
+            totals = [t for t in one.totals if self._public(one, t) is None]
+            earlier = {total.earlier: total.key for total in totals if total.earlier}
+            found = self.ledger.find([*(total.key for total in totals), *earlier])
+            kept |= {key: entry for key, entry in found.items() if key not in earlier}
+            for key in earlier.keys() & found.keys():
+                kept.setdefault(earlier[key], reordered(found[key], one.reordered))
         return kept
 
     def _size(self, question: Question) -> int | None:
@@ -199,42 +205,54 @@ class QueryService:
 
     def _asked(self, question: Question) -> list[QuestionTotal]:
         """Totals that are answered with noise, each once however often the question needs it."""
-        found = {total.key: total for total in question.totals}
-        return [one for one in found.values() if self._public(question, one) is None]
+        found = {
+            total.key: total
+            for one in question.questions
+            for total in one.totals
+            if self._public(one, total) is None
+        }
+        return list(found.values())
 
     def _notes(self, question: Question) -> list[str]:
         found = list(question.notes)
-        if any(total.nobody for total in question.totals):
+        totals = [total for one in question.questions for total in one.totals]
+        if any(total.nobody for total in totals):
             found.append("no tuple of the public domain satisfies the condition: 0, at no charge")
-        if any(self._public(question, t) is not None for t in question.totals if t.everybody):
+        if any(self._public(question, total) is not None for total in totals if total.everybody):
             found.append("how many rows there are is public: that count is exact, at no charge")
+        if question.sets:
+            found.append(f"{counted(len(question.sets), 'grouping')}: each is charged by itself")
+        if any(self._asked(part.question) for one in question.sets or (question,)
+               for part in one.wholes):  # fmt: skip
+            found.append("a total over all groups has noise of its own, and is charged by itself")
         return found
 
     # ------------------------------------------------------------------ what touches rows
 
     def _answers(self, question: Question, new: Sequence[QuestionTotal]) -> list[Entry]:
         """The true totals with noise; no other function sees the true ones."""
-        truth = self._rows.totals(question.sums(new))
-        entries = []
-        for place, total in enumerate(new):
-            steps = truth[:, place].tolist()
-            noise = self._draw(total.law, len(steps))
-            noisy = [step + one for step, one in zip(steps, noise, strict=True)]
-            question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
-            entries.append(Entry(total.key, question_text, json.dumps(noisy)))
+        entries, wanted = [], {total.key for total in new}
+        for part in question.questions:
+            some = [total for total in unique(part.totals) if total.key in wanted]
+            wanted -= {total.key for total in some}
+            if not some:
+                continue
+            truth = self._rows.totals(part.sums(some))
+            for place, total in enumerate(some):
+                steps = truth[:, place].tolist()
+                noise = self._draw(total.law, len(steps))
+                noisy = [step + one for step, one in zip(steps, noise, strict=True)]
+                question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
+                entries.append(Entry(total.key, question_text, json.dumps(noisy)))
         return entries
 
     # ------------------------------------------------------------------ what does not
 
     def _expected_errors(self, question: Question) -> dict[str, float | None]:
         """Standard errors that are known in advance: of columns that are linear in totals."""
-        zeros = np.zeros(1)
-        totals = {total.term: noisy_total(total, zeros) for total in question.totals}
-        for total in question.totals:
-            if self._public(question, total) is not None:
-                totals[total.term] = NoisyTotal(total.key, zeros, NoNoise(), 1.0)
-        ranges = {total.term: total.range for total in question.totals}
-        estimator = NoisyEstimator(ranges, totals, self.setting.rows)
+        if question.sets:
+            return self._expected_errors(question.sets[0])
+        estimator = self._estimator(question, lambda one, _: np.zeros(len(one.groups)))
         found: dict[str, float | None] = {}
         for column in question.query.columns:
             if isinstance(column.source, int):
@@ -247,20 +265,49 @@ class QueryService:
     def _assembled(
         self, question: Question, kept: dict[str, StoredEntry], confidence: float
     ) -> Answer:
-        places = np.array(question.stored)
+        def stored(one: Question, total: QuestionTotal) -> Floats:
+            steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)
+            return np.asarray(steps[list(one.stored)] / total.summand.scale)
+
+        walks = [
+            noisy_walk(one.query, one.groups, self._estimator(one, stored))
+            for one in question.sets or (question,)
+        ]
+        if not question.sets:
+            return walks[0].answer(confidence)
+        from voile.answering.subtotals import answer_sets  # noqa: PLC0415  (few ask for them)
+
+        return answer_sets(question.query, walks, confidence)
+
+    def _estimator(self, question: Question, stored: StoredValues) -> NoisyEstimator:
+        """Estimates from totals of the groups, and from those over more rows."""
+        totals = self._noisy(question, stored)
+        ranges = {total.term: total.range for total in question.totals}
+        for part in question.wholes:
+            found = self._noisy(part.question, stored)
+            within = {total.term: total.range for total in part.question.totals}
+            for term in part.terms:
+                whole = found[term.plain]
+                totals[term] = replace(whole, values=whole.values[list(part.places)])
+                ranges[term] = within[term.plain]
+        return NoisyEstimator(ranges, totals, self.setting.rows)
+
+    def _noisy(self, question: Question, stored: StoredValues) -> dict[Any, NoisyTotal]:
+        """Every total of one question as it was answered, or as it is public."""
         found: dict[Any, NoisyTotal] = {}
         for total in question.totals:
             public = self._public(question, total)
-            if public is not None:
-                values = np.full(len(places), float(public))
+            if public is None:
+                found[total.term] = noisy_total(total, stored(question, total))
+            else:
+                values = np.full(len(question.groups), float(public))
                 found[total.term] = NoisyTotal(total.key, values, NoNoise(), 1.0)
-                continue
-            steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
-            found[total.term] = noisy_total(total, steps / total.summand.scale)
-        estimator = NoisyEstimator(
-            {total.term: total.range for total in question.totals}, found, self.setting.rows
-        )
-        return answer_noisy(question.query, question.groups, estimator, confidence)
+        return found
+
+
+def unique(totals: Sequence[QuestionTotal]) -> list[QuestionTotal]:
+    """Each total once, however often a question needs it."""
+    return list({total.key: total for total in totals}.values())
 
 
 def reordered(found: StoredEntry, order: Sequence[int] | None) -> StoredEntry:

@@ -20,18 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.noisy_totals import terms_needed
-from voile.answering.totals import ListedGroups
-from voile.answering.walk import bin_notes
+from voile.answering.totals import ListedGroups, hashable
+from voile.answering.walk import bin_notes, groupings
 from voile.arrays import Floats
 from voile.engines.lookups import Lookup, Summand, Sums, Tree, cells_of, half_away
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
+from voile.query.aggregate import Call, Formula, Total, WholeTotal
 from voile.query.domain import GroupedSum
 from voile.query.language import own_table
 from voile.query.predicate import And, Expression, Term, as_node, both
-from voile.query.query import Query
+from voile.query.query import OutputColumn, Query
 from voile.query.text import written
 from voile.schema import Schema
 from voile.serve.canonical import (
@@ -191,6 +192,26 @@ class Question:
     """Places of the stored groups among the domain's keys."""
     notes: tuple[str, ...] = ()
     """What the analyst should know about the question."""
+    wholes: tuple[WholePart, ...] = ()
+    """Totals over more rows than a group's, beside those of groups."""
+    sets: tuple[Question, ...] = ()
+    """The groupings of ROLLUP, CUBE or GROUPING SETS; then the totals are theirs."""
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All questions with one grouping that it is made of, each of which has its own totals."""
+        if self.sets:
+            return tuple(one for each in self.sets for one in each.questions)
+        return (self, *(part.question for part in self.wholes))
+
+    def without_expected(self) -> Question:
+        """The same without what the domain expects: who counts has no use for that."""
+        return replace(
+            self,
+            expected=None,
+            wholes=tuple(replace(p, question=p.question.without_expected()) for p in self.wholes),
+            sets=tuple(one.without_expected() for one in self.sets),
+        )
 
     def sums(self, totals: Sequence[QuestionTotal]) -> Sums:
         """What is to be counted for some of the totals, in the order of the stored groups."""
@@ -205,8 +226,36 @@ class Question:
         """The same question about all rows, or about another half of them."""
         if rows.subset == self.rows.subset:
             return self
-        totals = tuple(total.about(rows.subset) for total in self.totals)
-        return replace(self, rows=rows, totals=totals)
+        return replace(
+            self,
+            rows=rows,
+            totals=tuple(total.about(rows.subset) for total in self.totals),
+            wholes=tuple(replace(p, question=p.question.about(rows)) for p in self.wholes),
+            sets=tuple(one.about(rows) for one in self.sets),
+        )
+
+
+@dataclass(frozen=True)
+class WholeTerm(Term):
+    """What is summed over all rows that agree with a group in some of its keys."""
+
+    keys: tuple[int, ...] = ()
+    """Places among the keys of the groups; without any, it is of all rows."""
+
+    @property
+    def plain(self) -> Term:
+        """What is summed, whatever the rows."""
+        return Term(self.predicate, self.values)
+
+
+@dataclass(frozen=True)
+class WholePart:
+    """Totals over all rows that agree with a group in some of its keys, as a question."""
+
+    question: Question
+    terms: tuple[WholeTerm, ...]
+    places: tuple[int, ...]
+    """Which of the question's groups each group of the answer belongs to."""
 
 
 class QuestionReader:
@@ -247,7 +296,32 @@ class QuestionReader:
 
     def _read(self, sql: str, rows: RowSelection) -> Question:
         query = self._query(sql)
+        if not query.sets:
+            return self._with_wholes(query, rows)
+        sets = tuple(self._with_wholes(one, rows) for one in groupings(query))
+        check_size(query, sum(len(one.groups) for one in sets))
+        return replace(sets[0], query=query, totals=(), wholes=(), sets=sets)
+
+    def _with_wholes(self, query: Query, rows: RowSelection) -> Question:
+        """The question of one grouping, and those of totals over more rows."""
         terms = terms_needed(query)
+        wholes = [term for term in terms if isinstance(term, WholeTerm)]
+        found = self._one(query, tuple(t for t in terms if t not in wholes), rows)
+        parts = []
+        for keys in dict.fromkeys(term.keys for term in wholes):
+            some = tuple(term for term in wholes if term.keys == keys)
+            asked = replace(
+                query, predicate=None, groups=tuple(query.groups[key] for key in keys),
+                columns=tuple(OutputColumn(f"whole {i}", Total(t.plain))
+                              for i, t in enumerate(some)),
+                having=None, order=(), limit=None, offset=0,
+            )  # fmt: skip
+            part = self._one(asked, terms_needed(asked), rows)
+            parts.append(WholePart(part, some, places_of(found.groups, keys, part.groups)))
+        return replace(found, wholes=tuple(parts))
+
+    def _one(self, query: Query, terms: tuple[Term, ...], rows: RowSelection) -> Question:
+        """A question with one grouping."""
         # One order for all ways to write GROUP BY, so that they have one stored answer.
         earlier = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
         first = tuple(query.groups[i] for i in earlier)
@@ -291,7 +365,8 @@ class QuestionReader:
         """The parsed and checked query; mining asks the same one about many subsets."""
         if sql not in self._queries:
             query = parsed(sql, self.setting.schema, self.setting.name)
-            if (count := len(terms_needed(query))) > MOST_TOTALS:
+            asked = groupings(query) if query.sets else [query]
+            if (count := sum(len(terms_needed(one)) for one in asked)) > MOST_TOTALS:
                 raise QueryError(
                     f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
                 )
@@ -464,7 +539,7 @@ def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tu
 def parsed(sql: str, schema: Schema, called: str) -> Query:
     """The query as for a release, without hints that only a release can follow."""
     try:
-        return parse(sql, schema, called=called).checked_single("a server")
+        return marked(parse(sql, schema, called=called))
     except QueryError as error:
         if own_table() in error.hint:
             hint = "a server has one table, and its own columns are all there is to ask about"
@@ -473,6 +548,35 @@ def parsed(sql: str, schema: Schema, called: str) -> Query:
         else:
             hint = error.hint
         raise QueryError(error.message, hint=hint) from None
+
+
+def marked(query: Query) -> Query:
+    """The query with totals over more rows than a group's as terms of their own."""
+    if not query.has_whole_totals:
+        return query
+
+    def one(part: Formula) -> Formula:
+        if isinstance(part, Call):
+            return Call(part.name, tuple(map(one, part.args)))
+        if isinstance(part, WholeTotal):
+            return Total(WholeTerm(part.term.predicate, part.term.values, part.keys))
+        return part
+
+    def changed(source: int | Formula) -> int | Formula:
+        return source if isinstance(source, int) else one(source)
+
+    return replace(
+        query,
+        columns=tuple(replace(c, source=changed(c.source)) for c in query.columns),
+        order=tuple(replace(o, source=changed(o.source)) for o in query.order),
+        having=None if query.having is None else one(query.having),
+    )
+
+
+def places_of(groups: ListedGroups, keys: tuple[int, ...], wholes: ListedGroups) -> tuple[int, ...]:
+    """Which of the wholes each group belongs to: it agrees with it in the keys."""
+    known = {tuple(map(hashable, key)): place for place, key in enumerate(wholes.keys)}
+    return tuple(known[tuple(hashable(key[i]) for i in keys)] for key in groups.keys)
 
 
 def declared(sql: str, schema: Schema) -> Query:

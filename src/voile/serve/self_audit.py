@@ -30,7 +30,7 @@ from voile.records import Record
 from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest, lots
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Ledger, StoredEntry
-from voile.serve.question import QuestionReader, declared
+from voile.serve.question import Question, QuestionReader, declared
 from voile.serve.setting import Setting
 
 MOST_COUNTS = 500
@@ -152,10 +152,21 @@ class StepWeights:
             self._known[answer.kind] = self._weights(answer)
         return self._known[answer.kind]
 
+    def _question(self, answer: LedgerAnswer) -> Question:
+        """The question with the answer's grouping, where its SQL asked for several."""
+        asked = self._reader.read(answer.sql).questions
+        texts = sorted(group.canonical for group in answer.kind.groups)
+        return next(
+            one
+            for one in asked
+            if sorted(group.canonical for group in one.query.groups) == texts
+            and len(one.groups) == len(answer.numbers)
+        )
+
     def _weights(self, answer: LedgerAnswer) -> Floats:
         seen = self._domains.seen(answer.kind)
         assert seen is not None  # noqa: S101  (its columns have few tuples)
-        question = self._reader.read(answer.sql)
+        question = self._question(answer)
         if question.expected is None:
             return seen.steps[None, :].astype(np.float64)
         parts, first = np.unique(seen.codes, return_index=True)

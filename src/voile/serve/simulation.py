@@ -38,7 +38,7 @@ def simulated(table: object, *, seed: int, **options: Any) -> Iterator[Simulated
     """
     with tempfile.TemporaryDirectory(prefix="voile-simulated-") as place:
         folder = Path(place) / "server"
-        setting, _ = begin(folder, table, register=False, **options)
+        setting, _ = begin(folder, table, register=False, salt=str(seed), **options)
         ledger = open_ledger(folder, setting, serving=True)
         try:
             coins = SeededNoise(seed)

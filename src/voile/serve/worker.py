@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +96,7 @@ def receive_exactly(connection: socket.socket, size: int) -> bytes | None:
 def reply_to(reader: QuestionReader, sql: str, subset: Any) -> Reply:
     """The question as it was read, or why not."""
     try:
-        # What the domain expects in each group is of no use to who counts.
-        return replace(reader.read(sql, subset), expected=None)
+        return reader.read(sql, subset).without_expected()
     except Exception as error:
         if is_out_of_memory(error):
             return TooMuch()

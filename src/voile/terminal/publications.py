@@ -159,10 +159,22 @@ MOST_NAMED = 8
 """Columns that one line about what is disclosed names."""
 
 
+LISTED = "as your choice: the columns, their kinds, how NULLs are treated, columns left out"
+"""What stands in a release whose domain was learnt, and is no part of its promise."""
+
+
 def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
-    """What is disclosed, a line for all columns of which the same is; JSON has each by itself."""
+    """What is disclosed, a line for all columns of which the same is; JSON has each by itself.
+
+    What the steward chose is known to them, and has a line; the release lists it.
+    """
+    from voile.kinds.manifest import CHOSEN
+
     alike: dict[str, list[str]] = {}
     for one in disclosed:
+        if one.why == CHOSEN:
+            alike.setdefault(LISTED, []).append("")
+            continue
         what, _, column = one.what.rpartition(" in ")
         alike.setdefault(what or one.what, []).append(column if what else "")
     lines = []

@@ -78,6 +78,26 @@ def mark_of(text: str) -> str:
     return f"CAST('0x' || substr(sha256({text}), 1, 16) AS UBIGINT)"
 
 
+def at_most_rows(
+    source: str, columns: Sequence[str], who: str, rows: int, salt: str, names: tuple[str, str]
+) -> str:
+    """At most so many rows of each, chosen by coins of the rows; `names` are of two columns more.
+
+    Which rows are kept depends on no other person's rows, and not on their order.
+    """
+    mark, number = names
+    texts = " || ".join(map(one_text, columns))
+    marked = f"SELECT *, {mark_of(f'{literal(salt)} || {texts}')} AS {mark} FROM {source}"
+    # Equal rows have equal marks: numbered, each has coins of its own.
+    place = f"row_number() OVER (PARTITION BY {mark})"
+    coins = mark_of(f"{literal(salt)} || {mark} || '/' || {place}")
+    numbered = f"SELECT *, {coins} AS {number} FROM ({marked})"
+    return (
+        f"SELECT * FROM ({numbered}) QUALIFY row_number() OVER "
+        f"(PARTITION BY {who} ORDER BY {number}) <= {rows:d}"
+    )
+
+
 def columns_of(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The columns of `source`, with DuckDB's word for the type of each."""
     return {name: kind for name, kind, *_ in con.execute(f"DESCRIBE {SOURCE}").fetchall()}
@@ -193,16 +213,8 @@ class DuckTable(Table):
         """At most so many rows for each value of a column, without that column."""
         who, values = quote_identifier(column), f"voile_rows_{next(LIMITED)}"
         mark, number = (quote_identifier(free) for free in self._free_names(2))
-        texts = " || ".join(one_text(quote_identifier(name)) for name in self.columns)
-        marked = f"SELECT *, {mark_of(f'{literal(salt)} || {texts}')} AS {mark} FROM {SOURCE}"
-        # Equal rows have equal marks: numbered, each has coins of its own.
-        place = f"row_number() OVER (PARTITION BY {mark})"
-        coins = mark_of(f"{literal(salt)} || {mark} || '/' || {place}")
-        numbered = f"SELECT *, {coins} AS {number} FROM ({marked})"
-        kept = (
-            f"SELECT * FROM ({numbered}) QUALIFY row_number() OVER "
-            f"(PARTITION BY {who} ORDER BY {number}) <= {rows:d}"
-        )
+        columns = [quote_identifier(name) for name in self.columns]
+        kept = at_most_rows(SOURCE, columns, who, rows, salt, (mark, number))
         found = self._one(f"SELECT count(DISTINCT {who}) FROM {SOURCE}")
         self._run(
             f"CREATE TABLE {values} AS SELECT * EXCLUDE ({who}, {mark}, {number}) FROM ({kept}) "
@@ -453,6 +465,7 @@ def write(
     *,
     key: str | None,
     per_key: int | None,
+    salt: str,
     clamp: bool,
     progress: Progress | None,
 ) -> tuple[int, int]:
@@ -465,7 +478,7 @@ def write(
             con.register(PART, part)
             con.execute(f"INSERT INTO {TAKEN} SELECT * REPLACE ({HASHED} AS who) FROM {PART}")
             con.unregister(PART)
-        counts = bound_rows(con, key, per_key)
+        counts = bound_rows(con, key, per_key, salt)
         con.execute("CHECKPOINT")
         return counts
     except duckdb.Error as error:
@@ -492,7 +505,7 @@ def parts(
 
 
 def bound_rows(
-    con: duckdb.DuckDBPyConnection, key: str | None, per_key: int | None
+    con: duckdb.DuckDBPyConnection, key: str | None, per_key: int | None, salt: str
 ) -> tuple[int, int]:
     """Keep at most `per_key` rows of a key, or refuse a key that is there twice."""
     counted = f"SELECT count(*), count(DISTINCT who) FROM {TAKEN}"
@@ -504,8 +517,12 @@ def bound_rows(
             hint=f"if people have several rows, say {spelled('person', key)} and "
             f"{spelled('per_person')}",
         )
-    only = f"QUALIFY row_number() OVER (PARTITION BY who ORDER BY rowid) <= {per_key}"
-    con.execute(f"CREATE TABLE {ROWS} AS SELECT * FROM {TAKEN} {only if per_key else ''}")
+    kept_rows = f"SELECT * FROM {TAKEN}"
+    if per_key:
+        names = [name for name, *_ in con.execute(f"DESCRIBE {TAKEN}").fetchall()]
+        kept_rows = at_most_rows(TAKEN, names, "who", per_key, salt, ("mark", "number"))
+        kept_rows = f"SELECT * EXCLUDE (mark, number) FROM ({kept_rows})"
+    con.execute(f"CREATE TABLE {ROWS} AS {kept_rows}")
     con.execute(f"DROP TABLE {TAKEN}")
     kept = con.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
     return int(kept), int(keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from voile.kinds.choosing import (
@@ -13,6 +14,7 @@ from voile.kinds.choosing import (
     PublicSize,
     expected_error,
 )
+from voile.kinds.marginals.beliefs import concentrated_eta
 from voile.kinds.marginals.choosing import (
     SINGLES,
     WIDE,
@@ -28,6 +30,7 @@ from voile.kinds.marginals.measuring import (
     Noise,
     gaussian_plan,
     pure_plan,
+    rho_for,
 )
 from voile.kinds.marginals.places import PlaceBudget
 from voile.kinds.marginals.residuals import balanced
@@ -47,11 +50,13 @@ def marginal_candidates(public: PublicSize, promise: EpsilonPromise) -> list[Met
         candidate
         for noise, amount in budgets
         if amount > LEAST
-        for candidate in _candidates(public, noise, amount)
+        for candidate in _candidates(public, noise, amount, promise)
     ]
 
 
-def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[MethodCandidate]:
+def _candidates(
+    public: PublicSize, noise: Noise, amount: float, promise: EpsilonPromise
+) -> Iterator[MethodCandidate]:
     """With one noise, and what means within bins leave of the budget."""
     sizes = public.sizes
     amount *= 1 - PlaceBudget(noise, "add-remove", amount).share(public.bins, public.rows)
@@ -72,13 +77,20 @@ def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[Met
         weights = balanced(sizes, all_tables(len(sizes), 1))
         plan = _plan(sizes, weights, noise, SINGLES * amount)
         about = "noisy tables of each column and of pairs that are chosen privately, with a model"
-        yield _of(public, noise, plan, {}, about)
+        found = _of(public, noise, plan, {}, about)
+        yield replace(found, eta=_eta_of_choice(promise) if noise == "gaussian" else None)
     columns = [i for i, size in enumerate(sizes) if size > 1]
     most = MOST_WHOLE_COLUMNS[noise]
     if 1 < len(columns) <= most and math.prod(sizes) <= min(FULL_TABLE, LARGEST_TABLE):
         whole = tuple(range(len(sizes)))
         plan = _plan(sizes, balanced(sizes, [whole]), noise, amount)
         yield _of(public, noise, plan, {}, "the full table of counts, with noise", "full-table")
+
+
+def _eta_of_choice(promise: EpsilonPromise) -> float:
+    """The probability that a belief rises further, where tables are chosen privately: by ρ."""
+    rho = rho_for(promise.epsilon, promise.delta - promise.spent.delta, chosen=True)
+    return concentrated_eta(4 * rho, 2 * promise.epsilon) + promise.spent.delta
 
 
 def _plan(

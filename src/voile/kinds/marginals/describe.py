@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from voile.kinds.beliefs import risen
 from voile.kinds.describe import package, page, resource, slug_of
 from voile.kinds.manifest import MANIFEST
-from voile.kinds.marginals.beliefs import rise_of_beliefs
+from voile.kinds.marginals.beliefs import stated_beliefs
 from voile.kinds.marginals.expected import MATTERS, expected_noise
 from voile.kinds.marginals.manifest import (
     CELL,
@@ -16,6 +15,7 @@ from voile.kinds.marginals.manifest import (
     MODEL_FILE,
     MarginalManifest,
     doing_of,
+    threshold_delta,
 )
 
 PART = "data/part-00000.parquet"
@@ -61,21 +61,43 @@ def promised(manifest: MarginalManifest) -> list[str]:
     """Differential privacy and what it means, line by line."""
     g = manifest.guarantee
     doing = doing_of(g.unit, manifest.people)
-    whom = "row" if manifest.people is None else "person"
+    beliefs = f"In beliefs: {stated_beliefs(manifest).in_words()}."
     if g.kind == "dp":
+        whom = "row" if manifest.people is None else "person"
         return [
             f"ε-differential privacy with ε = {g.epsilon:.4g}, for {doing}: whatever is seen is at "
-            f"most e^ε times as likely with the {whom} as without. A belief of 0.5 about one "
-            f"{whom} becomes at most {risen(0.5, rise_of_beliefs(manifest, 0.0)):.3g}.",
+            f"most e^ε times as likely with the {whom} as without.",
+            "",
+            beliefs,
         ]
     return [
-        f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:g}, for {doing}. "
-        f"But for a chance of δ, a belief of 0.5 about one {whom} becomes at most "
-        f"{risen(0.5, rise_of_beliefs(manifest, g.delta)):.3g}.",
+        f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.delta:.3g}, for {doing}.",
         "",
-        f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy"
-        + (f"; μ = {g.mu:.4g} of Gaussian differential privacy." if g.mu is not None else "."),
+        f"{beliefs} {exception(manifest)}",
+        "",
+        in_other_words(manifest),
     ]
+
+
+def exception(manifest: MarginalManifest) -> str:
+    """What the probability is made of with which a belief rises further."""
+    threshold = threshold_delta(manifest)
+    domain = "the domain lists a value that only one person has"
+    if manifest.parameters.noise == "geometric":
+        return f"That is the probability that {domain}; the noise itself has no exceptions."
+    also = f", and the probability {threshold:.2g} that {domain}" if threshold else ""
+    return f"That is the tail of the privacy loss, which is larger than δ{also}."
+
+
+def in_other_words(manifest: MarginalManifest) -> str:
+    """The same as ρ and μ; a threshold that fails is part of neither."""
+    g, threshold = manifest.guarantee, threshold_delta(manifest)
+    parts = [f"ρ = {g.rho:.4g} of zero-concentrated differential privacy"]
+    if g.mu is not None:
+        parts.append(f"μ = {g.mu:.4g} of Gaussian differential privacy")
+    if threshold:
+        parts.append(f"except with probability {threshold:.2g}")
+    return f"In other words: {'; '.join(parts)}."
 
 
 def accuracy(manifest: MarginalManifest) -> list[str]:

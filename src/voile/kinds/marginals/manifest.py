@@ -13,6 +13,7 @@ from voile.kinds.manifest import (
     Disclosed,
     Finite,
     ManifestPart,
+    chosen_disclosed,
     read_off_disclosed,
     weak_epsilon,
 )
@@ -281,14 +282,16 @@ def guarantee_of(plan: MeasurementPlan, wanted: GuaranteeKind, delta: float) -> 
     )
 
 
-def marginals_disclosed(schema: Schema, nulls: str, unit: Unit) -> list[Disclosed]:
+def marginals_disclosed(
+    schema: Schema, nulls: str, unit: Unit, account: SchemaAccount | None
+) -> list[Disclosed]:
     """What the release discloses exactly, with why."""
     found = []
     if unit == "exchange":
         what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
         why = "what is promised is about which rows, not about how many"
         found.append(Disclosed(what=what, why=why))
-    return found + read_off_disclosed(schema)
+    return found + read_off_disclosed(schema) + chosen_disclosed(schema, nulls, account)
 
 
 # ----------------------------------------------------------------------
@@ -364,10 +367,15 @@ def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:
     """What noisy marginals must not be taken to promise."""
     g = manifest.guarantee
     if g.kind != "dp":
+        why = (
+            "With a small chance normal noise is so far out that it excludes a possibility, or "
+            "nearly"
+        )
+        if manifest.parameters.noise == "geometric":
+            why = "With a small chance the domain lists a value that only one person has"
         found = [not_kept(
             {"kind": "dp", "unit": UNITS[g.unit]}, "exclusive", "anyone", "does not follow",
-            "With a small chance normal noise is so far out that it excludes a possibility, or "
-            "nearly: no ε holds with δ = 0.",
+            f"{why}: no ε holds with δ = 0.",
         )]  # fmt: skip
     else:
         found = []

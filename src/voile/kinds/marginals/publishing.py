@@ -181,8 +181,7 @@ class MarginalDraft(WrittenDraft):
         """Count, add noise, fit the model, and write both."""
         prepared = self.prepared
         figures, plan = list(noisy(prepared)), prepared.chosen.plan
-        noise = place_noise(plan, prepared.source)
-        sums = [s + z for s, z in zip(prepared.sums, noise, strict=True)]
+        sums = list(noisy_places(prepared))
         found = plan.estimated(figures, prepared.chosen.rows_figure)
         seed = public_seed(prepared.source)
         model = model_of(found, noise=plan.noise, seed=seed, progress=prepared.progress)
@@ -513,6 +512,13 @@ def noisy(prepared: MarginalInput) -> Iterator[Ints]:
         progress.advance(1)
 
 
+def noisy_places(prepared: MarginalInput) -> Iterator[Ints]:
+    """The sums of places within bins, with noise: true sums are seen nowhere else."""
+    noise = place_noise(prepared.chosen.plan, prepared.source)
+    for sums, drawn in zip(prepared.sums, noise, strict=True):
+        yield sums + drawn
+
+
 def write_figures(folder: Path, figures: Sequence[Ints]) -> File:
     """All figures in one file, measurement by measurement."""
     (folder / "data").mkdir()
@@ -590,7 +596,7 @@ def manifest_of(
         people=people_of(options),
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
-        disclosed=marginals_disclosed(schema, options.nulls, plan.unit),
+        disclosed=marginals_disclosed(schema, options.nulls, plan.unit, prepared.account),
         public_rows=prepared.coded.rows if plan.unit == "exchange" else None,
         rows=plan.figures,
         domain_size=str(schema.size),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from voile.answering.explanation import Explanation
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
-    from voile.kinds.beliefs import BeliefBounds
+    from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
     from voile.kinds.evaluation import LossEvidence, Truth
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.errors import ErrorLaw
@@ -200,6 +200,12 @@ class MarginalRelease(Release):
             )
         }  # fmt: skip
         return MarginalSource(view, domain, self.schema, self.noisy, model, rows, means)
+
+    def stated_beliefs(self) -> StatedBeliefs:
+        """What the promise means in beliefs."""
+        from voile.kinds.marginals.beliefs import stated_beliefs  # noqa: PLC0415
+
+        return stated_beliefs(self.manifest)
 
     def belief_bounds(self) -> BeliefBounds:
         """What anyone can come to believe of one row, for several beliefs beforehand."""
@@ -365,7 +371,7 @@ def check_promise(manifest: MarginalManifest) -> None:
             raise ReleaseError(
                 f"manifest.json: {name} is {stated!r}, and from the noise follows {found!r}"
             )
-    wanted = marginals_disclosed(manifest.schema_, manifest.nulls, g.unit)
+    wanted = marginals_disclosed(manifest.schema_, manifest.nulls, g.unit, manifest.schema_account)
     if manifest.disclosed != wanted:
         raise ReleaseError("manifest.json does not say all that the release discloses")
 
