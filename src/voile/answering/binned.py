@@ -77,6 +77,8 @@ CLAMPED = (
     "{} was published between {} and {}: what lies beyond counts in the end bins, which are taken "
     "to reach from {} to {}, and statistics are of the values so moved"
 )
+NOTHING = 1e-12
+"""Of the largest product of two numbers: a covariance that is rounding alone."""
 MOST_EDGES = 20
 """Bins of a column that a note lists."""
 ROWS = Total(Term())
@@ -526,11 +528,17 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         values = tuple(v for term in terms for v in term.rest.values)
         return Term(predicate, (*values, points.lookup(numbers, row)))
 
+    def moving(numbers: Floats, term: HiddenTerm) -> Term | None:
+        """The sum, where a column moves the term at all."""
+        return summed(numbers, term) if numbers.any() else None
+
     sampled, own = {}, {}
     by_column = {name: [sensitivity(w, name, points) for w in on] for name in points.binned}
     for i, a in enumerate(hidden):
         for j, b in list(enumerate(hidden))[i:]:
-            sampled[i, j] = summed(points.covariance(on[i], on[j]), a, b)
+            together = points.covariance(on[i], on[j])
+            if i == j or np.abs(together).max() > NOTHING * float(np.abs(on[i] * on[j]).max()):
+                sampled[i, j] = summed(together, a, b)
             spread = np.zeros(points.cells)
             for name, moved in by_column.items():
                 shape = points.shapes[name]
@@ -543,10 +551,10 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         position = points.positions[name]
         spread = np.sqrt(np.maximum(points.covariance(position, position), 0.0))
         common = points.of_bins(name, points.shapes[name].common)
-        tilted = tuple(summed(m * spread, t) for m, t in zip(moved, hidden, strict=True))
+        tilted = tuple(moving(m * spread, t) for m, t in zip(moved, hidden, strict=True))
         shifts.append((TILT, True, tilted))
         if common.any():
-            moves = tuple(summed(m * common, t) for m, t in zip(moved, hidden, strict=True))
+            moves = tuple(moving(m * common, t) for m, t in zip(moved, hidden, strict=True))
             shifts.append((1.0, False, moves))
     for cut in dict.fromkeys(c for t in hidden for c in t.cuts):
         truth = points.numbers(cut)
@@ -564,8 +572,10 @@ def sensitivity(numbers: Floats, name: str, points: PointTable) -> Floats:
     """How much the mean of each cell changes as its mean position does."""
     position = points.positions[name]
     spread = points.covariance(position, position)
-    found = points.covariance(numbers, position) / spread
-    return np.where(spread > 1e-12, found, 0.0)
+    together = points.covariance(numbers, position)
+    size = np.abs(numbers).max(axis=1) * np.abs(position).max(axis=1)
+    # What another column decides has no covariance but for rounding.
+    return np.where((spread > 1e-12) & (np.abs(together) > NOTHING * size), together / spread, 0.0)
 
 
 @np.errstate(all="ignore")

@@ -8,6 +8,7 @@ computed: see advice.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -254,10 +255,17 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
     count = MATTERS * choice.public.rows
+    why = (
+        f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
+        f"{in_per_cent(choice.chosen.expected_error)}"
+    )
+    if choice.public.lost and not math.isfinite(choice.chosen.expected_error):
+        why = (
+            f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
+            f"could be learnt from about {choice.public.rows:,.0f} rows"
+        )
     raise UselessError(
-        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: a count of 1 % of "
-        f"the rows (about {count:,.0f}) would be off by about "
-        f"{in_per_cent(choice.chosen.expected_error)}",
+        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: {why}",
         listed_changes(changes, spelling, address)
         + f"or publish it all the same: {spelling({'yes': True})}",
         changes,

@@ -17,6 +17,7 @@ from voile import __version__
 from voile.arrays import Ints
 from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
+from voile.kinds.choosing import in_per_cent
 from voile.kinds.domain import (
     ACTIVE,
     check_name,
@@ -138,11 +139,16 @@ class MarginalPublication(PublishResult):
 
 def in_words(one: ExpectedNoise) -> str:
     """What a count that matters is off by."""
-    alone = f"± {one.noise:,.3g} from the tables alone"
+    alone = f"standard error {one.noise:,.3g} from the tables alone"
     if one.relative is None or one.weighed is None:
         return alone
     share = one.relative * one.weighed / one.noise if one.noise else 0.0
-    return f"± {one.weighed:,.3g} where they hold 1 % of the rows ({share:.1%} of it); {alone}"
+    found = (
+        f"standard error {one.weighed:,.3g} where they hold 1 % of the rows: {in_per_cent(share)} "
+        "of such a count"
+    )
+    alike = f"{one.weighed:.3g}" == f"{one.noise:.3g}"
+    return found if alike else f"{found} ({one.noise:,.3g} from the tables alone)"
 
 
 CHOICES: Mapping[TableChoice, str] = {
