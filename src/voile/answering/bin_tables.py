@@ -21,7 +21,7 @@ from voile.engines.rows import PublicDomain
 from voile.query.predicate import ROW, Atom, Expression, Predicate, as_atom, attributes
 from voile.query.quoting import literal, quote_identifier
 from voile.query.text import read_back
-from voile.schema import Attribute, Schema
+from voile.schema import Attribute, Range, Schema
 from voile.schema.attribute import day_of
 
 MOST_TUPLES = 2**19
@@ -104,6 +104,8 @@ class PointTable:
         values = numbers[np.where(missing, 0, code), point]
         if attribute.kind == "date":
             return arrow_array(values.astype(np.int32), missing).view(pa.date32())
+        if isinstance(attribute.domain, Range):  # its own values are whole, in SQL as well
+            values = values.astype(np.int64)
         return arrow_array(values, missing)
 
     def numbers(self, part: Expression | Predicate) -> Floats:

@@ -48,6 +48,7 @@ from voile.noise import Key
 from voile.privacy.gaussian import mu_for
 from voile.progress import Progress, Silent
 from voile.schema import Schema
+from voile.schema.places import hidden_bins
 from voile.signing import KeySource
 from voile.units import counted
 
@@ -158,7 +159,8 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
     lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
-    public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions)
+    bins = tuple(map(hidden_bins, schema))
+    public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions, bins)
     return PreparedChoice(best_of(public, promise), learnt, names)
 
 
