@@ -35,11 +35,10 @@ def results(tables: list[Path], folder: str, seeds: tuple[int, ...]) -> Iterator
     """One line for each table, and what they come to."""
     errors, refused = [], 0
     for table in tables:
-        done = [
-            run("first_minutes_work:tried", table=str(table), folder=folder, seed=seed)
+        found = [
+            run("first_minutes_work:tried", table=str(table), folder=folder, seed=seed).value
             for seed in seeds
         ]
-        found = [one.value for one in done]
         rows = rows_of(table)
         accepted = [one for one in found if one["accepted"]]
         if not accepted:
@@ -52,7 +51,7 @@ def results(tables: list[Path], folder: str, seeds: tuple[int, ...]) -> Iterator
             name=NAME, what=f"{table.stem}, {rows:,} rows: counts of 1 % and more are off by",
             unit="%", ours=error, aim=f"at most {LARGEST_ERROR:g}" if rows >= MANY_ROWS else "",
             met=error <= LARGEST_ERROR if rows >= MANY_ROWS else None,
-            peak_memory=max(one.peak for one in done), details=accepted[0],
+            peak_memory=max(one["peak"] for one in found), details=accepted[0],
         )  # fmt: skip
         covered = 100 * median(one["coverage"] for one in accepted)
         yield Result(

@@ -27,7 +27,7 @@ def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
     published, text = said(*words)
     seconds = time.perf_counter() - started
     if published != 0:
-        return {"accepted": False, "why": text.strip().splitlines()[0], "seconds": seconds,
+        return {"accepted": False, "why": complaint(text), "seconds": seconds,
                 **taken(), "command": shlex.join(offered)}  # fmt: skip
     made = json.loads(text)
     return {
@@ -61,6 +61,12 @@ def said(*words: str) -> tuple[int, str]:
         [sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, check=False
     )
     return done.returncode, done.stdout if done.returncode == 0 else done.stderr
+
+
+def complaint(text: str) -> str:
+    """The line of an answer that says what is wrong."""
+    lines = text.strip().splitlines()
+    return next((line for line in lines if line.startswith("error: ")), text)
 
 
 def taken() -> dict[str, float]:
