@@ -220,7 +220,7 @@ def refuse_weak(manifest: Manifest) -> None:
     if weakness := manifest.weakness():
         raise PromiseError(
             f"the promise says next to nothing: {weakness}",
-            hint=f"ask for ε: {spelled('epsilon', 1)}; or publish it knowingly with "
+            hint=f"{manifest.stronger()}; or publish it knowingly with "
             f"{spelled('weak', True)}, and the release is marked",
         )
 
