@@ -217,7 +217,12 @@ def publish(
 
 def refuse_weak(manifest: Manifest) -> None:
     """Refuse a promise that says nothing."""
-    if weakness := manifest.weakness():
+    refuse_weakness(manifest.weakness())
+
+
+def refuse_weakness(weakness: str) -> None:
+    """Refuse a promise for this reason, if there is one."""
+    if weakness:
         raise PromiseError(
             f"the promise says next to nothing: {weakness}",
             hint=f"{manifest.stronger()}; or publish it knowingly with "
