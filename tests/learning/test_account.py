@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,16 @@ import pytest
 import voile
 from voile.errors import UsageError, VoileError
 from voile.kinds.manifest import CHOSEN, MANIFEST
-from voile.learning import LearningBudget, learn_schema
+from voile.kinds.marginals.manifest import marginals_not_promised
+from voile.learning import LearningBudget, LearntColumn, SchemaAccount, learn_schema
 from voile.learning.budget import exceeds, failure, threshold_for
+from voile.learning.values import NumberCounter
 from voile.noise import Key
 from voile.noise.geometric import two_sided_geometric
 from voile.noise.normal import rounded_normal
 from voile.privacy.gaussian import epsilon_of
 from voile.privacy.spent import NOTHING, Spent
+from voile.schema import Values
 
 
 def people(rows: int = 3000, seed: int = 1) -> pa.Table:
@@ -209,6 +214,86 @@ def test_an_account_that_does_not_pay_is_refused(
         voile.open(copy).check_terms()
 
 
+def resealed(release: Path, copy: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A copy whose manifest was changed, with a digest that fits."""
+    shutil.copytree(release, copy)
+    path = copy / MANIFEST
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    text = json.dumps({**data, "digest": ""}, ensure_ascii=False, indent=1) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(text.replace('\n "digest": ""', f'\n "digest": "{digest}"'), encoding="utf-8")
+    return copy
+
+
+def test_a_manifest_that_nobody_changed_is_sealed_the_same_way(
+    release: Path, tmp_path: Path
+) -> None:
+    """What the tests below refuse is refused for what they change."""
+    voile.open(resealed(release, tmp_path / "same", lambda _: None)).check_terms()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 0, math.nan, math.inf, 2.0**41, 1e308, "1", None, True])
+@pytest.mark.parametrize("place", ["scale", "rows_scale", "delta", "threshold", "rows_figure"])
+def test_numbers_that_no_account_has_are_refused(
+    release: Path, tmp_path: Path, place: str, wrong: Any
+) -> None:
+    """Negative, not a number, infinite, huge, and of another type."""
+
+    def change(data: dict[str, Any]) -> None:
+        account = data["parameters"]["schema_account"]
+        if place == "scale":
+            account["columns"][1]["scales"][0] = wrong
+        elif place == "threshold":
+            account["columns"][0]["threshold"] = wrong
+        elif place == "rows_figure":
+            account["rows_figure"] = wrong if wrong not in (-1.0, 0) else 2**63
+        else:
+            account[place] = wrong
+
+    with pytest.raises(VoileError):
+        voile.open(resealed(release, tmp_path / "copy", change)).check_terms()
+
+
+def test_listed_numbers_need_a_threshold() -> None:
+    """A list is of values that occur, whether one of them stands for all others or not."""
+    table = voile.read(pa.table({"x": np.tile([0.0, 1.5, 2.5], 2000)}))
+    budget = LearningBudget("gaussian", 0.05, 1e-9)
+    found = learn_schema(table, ["x"], budget, Key.from_seed(1))
+    assert isinstance(found.schema["x"].domain, Values)
+    found.account.check(found.schema)
+    free = found.account.columns[0].model_copy(update={"threshold": None})
+    account = found.account.model_copy(update={"columns": [free], "delta": 0.0})
+    with pytest.raises(ValueError, match="without a threshold"):
+        account.check(found.schema)
+
+
+def test_an_account_of_many_columns_and_rows_is_read_at_once() -> None:
+    """What a stranger's manifest makes one compute does not grow with the rows of a person."""
+    columns = [
+        LearntColumn(name=str(i), scales=[1e4 + i], threshold=200_000) for i in range(20_000)
+    ]
+    account = SchemaAccount(
+        noise="gaussian", unit="add-remove", rows_per_person=10_000, rows_scale=1.0, rows_figure=1,
+        columns=columns,
+    )  # fmt: skip
+    began = time.process_time()
+    assert account.spent().delta > 0
+    assert time.process_time() - began < 5  # 200,000,000 tails took minutes
+
+
+def test_zero_has_one_sign() -> None:
+    """Whether one row has −0 shows nowhere."""
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        numbers = draw.choice([0.0, 1.5], 50)
+        numbers[draw.integers(50, size=40)] = -0.0
+        counter = NumberCounter()
+        counter.add(numbers)
+        listed = counter.listed("gaussian", 0.5, 5, Key.from_seed(seed), "x")
+        assert [math.copysign(1, value) for value in listed.values] == [1] * len(listed.values)
+
+
 def test_pure_needs_a_codebook() -> None:
     """The reason is said, and what the hint names works."""
     with pytest.raises(UsageError, match="threshold") as raised:
@@ -240,3 +325,25 @@ def test_a_learnt_domain_that_is_declared_again_costs_nothing(
     assert made.manifest.schema_account is None
     assert {a.public for a in made.schema} == {"declared"}
     assert made.schema["town"].other == "other"
+
+
+@pytest.mark.parametrize("columns", [("town", "age"), ("town", "age", "pay", "a", "b")])
+def test_beliefs_stay_below_certainty(columns: tuple[str, ...]) -> None:
+    """For geometric noise the one exception is that a threshold fails; ρ is not what bounds it."""
+    table = people(3000)
+    for name in ("a", "b"):
+        table = table.append_column(name, table["town"])
+    release: Any = voile.publish(table.select(columns), epsilon=1, yes=True, name="people")
+    found, manifest = release.belief_bounds(), release.manifest
+    geometric = manifest.parameters.noise == "geometric"
+    assert geometric == (len(columns) < 5)
+    failing = manifest.schema_account.spent().delta
+    assert failing > 0
+    for one in found.bounds:
+        assert one.posterior < 1 and one.eta >= failing
+    assert "chosen privately" not in found.about
+    if geometric:
+        (half,) = (one for one in found.bounds if one.prior == 0.5)
+        assert half.posterior == pytest.approx(1 / (1 + math.exp(-2)), rel=1e-6)
+    (why,) = (one.explain for one in marginals_not_promised(manifest) if "δ = 0" in one.explain)
+    assert ("normal noise" in why) != geometric

@@ -12,7 +12,7 @@ from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import MOST_ROWS_PER_PERSON, Unit
 from voile.privacy.gaussian import composed
 from voile.privacy.spent import UP, Spent
-from voile.schema import Schema
+from voile.schema import Schema, Values
 
 MOST_LOOKS = 8
 """At one column."""
@@ -104,7 +104,9 @@ class SchemaAccount(LearntPart):
                     f"the domain of {attribute.name!r} is {attribute.public}, and "
                     f"the account of the schema has {'no' if column is None else 'a'} look at it"
                 )
-            if column is not None and column.threshold is None and attribute.other is not None:
+            # Cells of numbers are public; a list of values is of those that occur.
+            listed = isinstance(attribute.domain, Values) or attribute.other is not None
+            if column is not None and column.threshold is None and listed:
                 raise ValueError(
                     f"the values of {attribute.name!r} were listed without a threshold"
                 )

@@ -98,16 +98,14 @@ def failure(noise: Noise, scale: float, threshold: int, rows_per_person: int) ->
     """The probability that a value which only one person has reaches the threshold, at most.
 
     That person's c rows may have several such values. Pr[N ≥ t − k] is convex in k < t, so that
-    the worst is one value with most of the rows and some with one row each.
+    the worst is one value with c − j of the rows and j with one row each; and the sum is convex in
+    j, so that it is one value with all rows, or c values with one each.
     """
     if threshold <= rows_per_person:
         return 1.0
-    one = exceeds(noise, scale, threshold - 1)
-    found = max(
-        (single * one + exceeds(noise, scale, threshold - (rows_per_person - single)))
-        for single in range(rows_per_person)
-    )
-    return min(1.0, found)
+    together = exceeds(noise, scale, threshold - rows_per_person)
+    apart = rows_per_person * exceeds(noise, scale, threshold - 1)
+    return min(1.0, max(together, apart))
 
 
 def threshold_for(noise: Noise, scale: float, delta: float, rows_per_person: int) -> int:

@@ -22,10 +22,10 @@ AT_ONCE = 2**18
 class ValueSource:
     """The first words of each of some values, and further ones where these leave a draw open."""
 
-    def __init__(self, key: Key, column: str, values: Sequence[bytes]) -> None:
+    def __init__(self, key: Key, column: str, values: Sequence[bytes], part: int = 0) -> None:
         self._key, self._column, self._values = key, column, values
         self._round = 0
-        self._further = key.stream(f"schema {column}/further")
+        self._further = key.stream(f"schema {column}/further", part)
 
     def words(self, count: int) -> Words:
         """A word for each value; a single one is a further word for a draw that is open."""
@@ -40,9 +40,9 @@ def noise_by_value(
 ) -> Ints:
     """Noise for each value, in their order."""
     found = []
-    for start in range(0, len(values), AT_ONCE):
+    for part, start in enumerate(range(0, len(values), AT_ONCE)):
         some = values[start : start + AT_ONCE]
-        found.append(drawn(noise, scale, len(some), ValueSource(key, column, some)))
+        found.append(drawn(noise, scale, len(some), ValueSource(key, column, some, part)))
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 

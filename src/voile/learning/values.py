@@ -73,7 +73,8 @@ class NumberCounter:
 
     def add(self, numbers: Floats) -> None:
         """Count a batch."""
-        values = np.concatenate([self._values, numbers])
+        # −0 and 0 are one number: which of them a row has must not show in what is listed.
+        values = np.concatenate([self._values, numbers + 0.0])
         weights = np.concatenate([self._counts, np.ones(len(numbers), dtype=np.int64)])
         self._values, place = np.unique(values, return_inverse=True)
         self._counts = np.bincount(place, weights, minlength=len(self._values)).astype(np.int64)

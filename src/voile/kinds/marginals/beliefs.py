@@ -2,9 +2,9 @@
 
 The posterior of a certain attacker is not computed: it would need all that they know of every other
 row. What is stated holds against whoever knows every other row, for every prior. With geometric
-noise it always holds. With normal noise it holds except with probability η, for every prior and
-every property, and whatever is computed from the figures (docs/mathematics, section 39); where
-tables were chosen privately, by ρ.
+noise it always holds, or unless a threshold of a learnt domain fails. With normal noise it holds
+except with probability η, for every prior and every property, and whatever is computed from the
+figures (docs/mathematics, section 39); where tables were chosen privately, by ρ.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ def belief_bounds(manifest: MarginalManifest) -> BeliefBounds:
     if g.kind == "dp":
         chances: tuple[float, ...] = (0.0,)
         about = f"ε = {g.epsilon:.4g} holds always: no attacker's odds rise by more"
+    elif manifest.parameters.noise == "geometric":
+        chances = (g.delta,)
+        about = (
+            f"ε = {g.epsilon:.4g} holds unless the domain lists a value that only one person has, "
+            f"which has a probability of {g.delta:.2g} at most"
+        )
     elif g.mu is not None:
         chances = CHANCES
         about = f"exact for normal noise with μ = {g.mu:.4g}, whatever is computed from the figures"
@@ -59,10 +65,10 @@ def rise_of_beliefs(manifest: MarginalManifest, eta: float) -> float:
     account = manifest.schema_account
     if account is not None:  # a threshold of the schema may fail as well
         eta -= account.spent().delta
-        if eta <= 0:
-            return math.inf
     if manifest.parameters.noise == "geometric":
-        return times * g.epsilon
+        return times * g.epsilon if eta >= 0 else math.inf
+    if eta <= 0:
+        return math.inf
     if g.mu is not None:
         return any_rise_of(max(g.mu, exchanged_mu(manifest)), eta)
     # The loss of what is ρ-zCDP exceeds ρ + t with probability at most exp(−t²/4ρ).

@@ -15,7 +15,8 @@ def marginal_evidence(release: MarginalRelease, truth: Truth) -> LossEvidence:
     """Its model, product by product, and the bound of what anyone comes to believe.
 
     The belief of one who knows every other row is not computed: what is `measured` is the bound
-    itself. It is that of ε, which with normal noise holds except with probability δ.
+    itself. With normal noise it is that of ε, which holds except with a small
+    probability: the tail of the privacy loss, which is above δ.
     """
     bound = worst_divergence(truth.overall, likelihood_ratio(release))
     return LossEvidence(shown_by_model(release, truth), Posterior(bound, bound))

@@ -318,10 +318,15 @@ def marginals_not_promised(manifest: MarginalManifest) -> list[Statement]:
     """What noisy marginals must not be taken to promise."""
     g = manifest.guarantee
     if g.kind != "dp":
+        why = (
+            "With a small chance normal noise is so far out that it excludes a possibility, or "
+            "nearly"
+        )
+        if manifest.parameters.noise == "geometric":
+            why = "With a small chance the domain lists a value that only one person has"
         found = [not_kept(
             {"kind": "dp", "unit": UNITS[g.unit]}, "exclusive", "anyone", "does not follow",
-            "With a small chance normal noise is so far out that it excludes a possibility, or "
-            "nearly: no ε holds with δ = 0.",
+            f"{why}: no ε holds with δ = 0.",
         )]  # fmt: skip
     else:
         found = []
