@@ -8,6 +8,7 @@ computed: see advice.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -251,13 +252,17 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
-    count = MATTERS * choice.public.rows
+    count, error = MATTERS * choice.public.rows, choice.chosen.expected_error
+    why = f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
+    why += in_per_cent(error)
+    if not math.isfinite(error):
+        why = f"{choice.public.lost} of {len(prepared.names)} columns have no value that enough "
+        why += "rows have to be listed"
+    listed = listed_changes(changes, spelling, address)
+    anyway = f"publish it all the same: {spelling({'yes': True})}"
     raise UselessError(
-        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: a count of 1 % of "
-        f"the rows (about {count:,.0f}) would be off by about "
-        f"{in_per_cent(choice.chosen.expected_error)}",
-        listed_changes(changes, spelling, address)
-        + f"or publish it all the same: {spelling({'yes': True})}",
+        f"nothing of use can be published under ε = {choice.promise.epsilon:g}: {why}",
+        f"{listed}or {anyway}" if listed else anyway,
         changes,
     )
 
