@@ -12,6 +12,7 @@ from rich.console import Console
 
 from bench import (
     collect,
+    coverage,
     domain_count,
     first_minutes,
     groupings,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     for module in (
         start,
         first_minutes,
+        coverage,
         publish_adult,
         noise_1e8,
         publish_50m,

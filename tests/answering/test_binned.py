@@ -252,3 +252,58 @@ def test_bins_of_one_whole_number_hide_nothing() -> None:
     np.testing.assert_allclose(found.means[:2], [0, 1])
     assert not found.own[:2].any() and found.own[2] > 0
     assert found.points(8)[2].min() >= 2 and found.points(8)[2].max() <= 10
+
+
+# ----------------------------------------------------------------------
+# classes: what is certain of numbers in bins
+
+
+@pytest.fixture(scope="module")
+def classes(columns: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Buckets of 1,200 rows: which number of `heaped` is whose is hidden, the rest is shown."""
+    attributes: list[dict[str, Any]] = [
+        {"name": "grp", "kind": "categorical", "values": list(GROUPS)}
+    ]
+    attributes += [{"name": n, "kind": "numeric", "bins": EDGES[n]} for n in ("skewed", "heaped")]
+    rows = pa.table({n: columns[n][:1200] for n in ("grp", "skewed", "heaped")})
+    return voile.publish(
+        rows, to=tmp_path_factory.mktemp("classes") / "r", method="anatomy", l=3, qi=["grp"],
+        sensitive=["heaped"], insensitive=["skewed"], schema={"attributes": attributes}, name="t",
+        error_model=False, register=False, simulate_seed=3,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sql", "factor", "shift"),
+    [
+        ("avg(heaped)", 1, 0),
+        ("sum(heaped)", 1200, 0),
+        ("10 - 2 * avg(heaped)", -2, 10),
+        ("round(avg(heaped), 1)", 1, 0),
+    ],
+)
+def test_certain_bounds_are_those_of_numbers_at_the_ends_of_bins(
+    sql: str, factor: float, shift: float, columns: dict[str, Any], classes: Any
+) -> None:
+    """Of all rows together, a class hides nothing but where in its bin a number lies."""
+    edges, numbers = np.array(EDGES["heaped"]), columns["heaped"][:1200]
+    place = np.minimum(np.searchsorted(edges, numbers, "right") - 1, len(edges) - 2)
+    ends = sorted(factor * edges[place + side].mean() + shift for side in (0, 1))
+    found = classes.query(f"select {sql} as x from t").rows[0]["x"]
+    assert found.certain == pytest.approx(ends, abs=0.051 if "round" in sql else 1e-6)
+
+
+def test_certain_bounds_of_groups_hold(columns: dict[str, Any], classes: Any) -> None:
+    for name in ("skewed", "heaped"):
+        for row in classes.query(f"select grp, avg({name}) as x from t group by grp").rows:
+            own = columns[name][:1200][columns["grp"][:1200] == row["grp"]]
+            low, high = row["x"].certain
+            assert low <= own.mean() <= high
+            assert EDGES[name][0] < low < high < EDGES[name][-1]
+
+
+@pytest.mark.parametrize(
+    "sql", ["stddev(heaped)", "avg(heaped) filter (where heaped > 33)", "avg(heaped * skewed)"]
+)
+def test_where_ends_of_bins_do_not_say_it_nothing_is_certain(sql: str, classes: Any) -> None:
+    assert classes.query(f"select {sql} as x from t").rows[0]["x"].certain is None

@@ -20,14 +20,19 @@ import pyarrow as pa
 import pytest
 
 import voile
-from tests.support.soak import some
+from tests.support.soak import rounds, some
+from voile.evaluate.audit.bounds import certain_ratio
+from voile.kinds.automatic import choose_method, options_for
 from voile.kinds.marginals import choosing, publishing
 from voile.kinds.marginals.measuring import whole_figures
+from voile.kinds.marginals.options import MarginalOptions
 from voile.kinds.marginals.release import MarginalRelease
+from voile.kinds.options import AutomaticOptions
 from voile.learning import learner, values
 from voile.learning.numbers import NoisyCells
 from voile.noise import Key
 from voile.noise.gumbel import most_noisy
+from voile.progress import Silent
 
 Figures = Mapping[Any, float]
 
@@ -193,3 +198,48 @@ def check_moved(tape: Tape, manifest: dict[str, Any], least: float) -> None:
         assert least * stated["mu"] <= math.sqrt(square) <= stated["mu"]
     else:
         assert least * stated["epsilon"] <= rate <= stated["epsilon"]
+
+
+def test_an_audit_of_all_that_is_drawn() -> None:
+    """The likeliest sign of one row, over whole runs: an ε that is surely above 1 is a breach.
+
+    A false alarm has a probability of 2e-9. With 3,000 runs of each, noise of half the scale shows
+    e^1.8 and is found except with a probability below 1e-9.
+    """
+    runs, hits = rounds(40, 3000), []
+    table = pa.table({"sex": ["f"] * 400 + ["m"] * 800})
+    for one in (pa.concat_tables([table, table.slice(0, 1)]), table):
+        source = voile.read(one)
+        hits.append(sum(counted_of(source, "f") > 400 for _ in range(runs)))
+    assert certain_ratio(hits[0], hits[1], runs, 1e-9) <= math.e
+
+
+def counted_of(source: Any, value: str) -> int:
+    """The noisy count of a value, as publishing without a method makes it."""
+    asked = AutomaticOptions(yes=True)
+    chosen = choose_method(source, asked, Silent())
+    options = MarginalOptions(**options_for(chosen.choice.chosen, chosen, asked))
+    prepared = publishing.prepare(source, options, Silent())
+    (figures,) = (f for f in publishing.noisy(prepared) if f.size > 1)
+    listed = list(prepared.schema["sex"].domain)
+    return int(figures.ravel()[listed.index(value if value in listed else "other")])
+
+
+@pytest.mark.parametrize("rows", [600, 3000])
+@pytest.mark.parametrize("columns", [19, 20])
+@pytest.mark.parametrize("most", [1, 2])
+def test_with_many_columns_every_way_is_accounted_by_zcdp(
+    rows: int, columns: int, most: int
+) -> None:
+    """One of the ways chooses tables privately: a mixture of accounts is none."""
+    draw = np.random.default_rng(rows)
+    made = {f"c{i}": draw.integers(0, 2, rows) == 1 for i in range(columns)}
+    source = voile.read(pa.table({**made, "who": [f"p{i}" for i in range(rows)]}))
+    asked = AutomaticOptions(
+        yes=True, columns=list(made), person="who", rows_per_person=most, epsilon=2.0
+    )
+    chosen = choose_method(source, asked, Silent())
+    options = MarginalOptions(**options_for(chosen.choice.chosen, chosen, asked))
+    plan = publishing.prepare(source, options, Silent()).chosen.plan
+    assert (plan.mu is None) == (columns >= 20)
+    assert 1.99 < plan.epsilon_at(1e-9) <= 2

@@ -48,6 +48,16 @@ class MeasuredBins(Protocol):
         ...
 
 
+@runtime_checkable
+class BoundedTotals(Protocol):
+    """A source that knows between which numbers totals certainly lie."""
+
+    @property
+    def bounds_totals(self) -> bool:
+        """Always true."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class MeasuredPositions:
     """The mean position within each bin, in widths from its lower edge."""

@@ -26,14 +26,22 @@ import numpy as np
 from sqlglot import exp
 
 from voile.answering.arithmetic import evaluate
-from voile.answering.bin_shapes import TILT, BinShapes, MeasuredBins, read_bins, shapes_of
+from voile.answering.bin_shapes import (
+    TILT,
+    BinShapes,
+    BoundedTotals,
+    MeasuredBins,
+    read_bins,
+    shapes_of,
+)
 from voile.answering.bin_tables import PointTable, point_table, row_prefix
-from voile.answering.columns import EstimatedColumn, half_width, terms_of
+from voile.answering.certain import bounded
+from voile.answering.columns import Certain, EstimatedColumn, half_width, terms_of
 from voile.answering.evidence import Evidence
 from voile.arrays import Floats
 from voile.client.domains import EPOCH
 from voile.errors import VoileError
-from voile.query.aggregate import Call, Formula, Quantile, Total, ValueSpan
+from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, ValueSpan
 from voile.query.predicate import (
     Atom,
     Expression,
@@ -134,6 +142,8 @@ class BinnedQuery:
     _terms: dict[Term, HiddenTerm] = field(default_factory=dict)
     _sums: dict[Formula, HiddenSums] = field(default_factory=dict)
     _ends: dict[Formula, tuple[Total, Total]] = field(default_factory=dict)
+    _sides: dict[Formula, tuple[Formula, Formula]] = field(default_factory=dict)
+    """The same formulas with every number at the lower end of its bin, and at the upper end."""
     _without: set[Formula] = field(default_factory=set)
     """Formulas that have no interval."""
     _present: dict[Atom, Atom] = field(default_factory=dict)
@@ -218,7 +228,50 @@ class BinnedQuery:
                 self.unknown += [in_words(c) for t in formula_lost for c in t.cuts]
         elif hidden:
             self._hide(found, hidden)
+            self._bound(formula, found)
         return found
+
+    def _bound(self, formula: Formula, found: Formula) -> None:
+        """Where the source bounds totals for certain, so are numbers at the ends of their bins."""
+        if isinstance(self.source, BoundedTotals):
+            sides = [self._side(formula, upper=upper) for upper in (False, True)]
+            if sides[0] is not None and sides[1] is not None:
+                self._sides[found] = sides[0], sides[1]
+
+    def _side(self, formula: Formula, *, upper: bool) -> Formula | None:
+        """A formula that the given one never passes; None where the ends of bins do not say."""
+        if not any(term in self._terms for term in terms_of(formula)):
+            return self._replaced(formula)
+        if isinstance(formula, Total):
+            return self._side_of_total(self._terms[formula.term], upper=upper)
+        if not isinstance(formula, Call):
+            return None
+        first, *rest = formula.args
+        match formula.name:
+            case "+" | "-":
+                same = upper == (formula.name == "+")
+                sides = [self._side(first, upper=upper), self._side(rest[0], upper=same)]
+            case "*" if isinstance(first, Constant):
+                sides = [first, self._side(rest[0], upper=upper == (first.value >= 0))]
+            case "/" if is_count(rest[0]):
+                sides = [self._side(first, upper=upper), self._side(rest[0], upper=upper)]
+            case "round":
+                sides = [self._side(first, upper=upper), *rest]
+            case _:
+                return None
+        parts = [side for side in sides if side is not None]
+        return Call(formula.name, tuple(parts)) if len(parts) == len(sides) else None
+
+    def _side_of_total(self, term: HiddenTerm, *, upper: bool) -> Total | None:
+        """Of a sum of one column that no condition cuts."""
+        if term.cuts or term.rest.values or len(term.values) != 1:
+            return None
+        node = term.values[0].node
+        if not isinstance(node, exp.Column) or node.name not in self.shapes:
+            return None
+        points = self._points({node.name})
+        ends = points.of_bins(node.name, self.shapes[node.name].ends[int(upper)])
+        return Total(Term(term.rest.predicate, (points.lookup(ends, self._row),)))
 
     def _hide(self, found: Formula, hidden: list[HiddenTerm]) -> None:
         reads = set[str]().union(*(t.reads for t in hidden))
@@ -350,7 +403,8 @@ class BinnedQuery:
         sums = [Total(t) for s in self._sums.values() for t in s.all_terms]
         sums += [Total(t) for s in self._sums.values() for h in s.terms for t in (h.shown,)]
         ends = [end for both_ends in self._ends.values() for end in both_ends]
-        more = dict.fromkeys([*sums, *ends, ROWS])
+        sides = [side for both_sides in self._sides.values() for side in both_sides]
+        more = dict.fromkeys([*sums, *ends, *sides, ROWS])
         hidden = tuple(OutputColumn(f"bins {i}", one) for i, one in enumerate(more))
         return replace(self.query, columns=(*self.query.columns, *hidden))
 
@@ -367,7 +421,13 @@ class BinnedQuery:
             return found
         variance = self._variance(formula, self._sums[formula], evidence)
         plain = None if found.plain is None else wider(found.plain, variance)
-        return replace(wider(found, variance), plain=plain)
+        widened = replace(wider(found, variance), plain=plain)
+        if formula not in self._sides:
+            return widened
+        least, most = (evidence.column(side).certain for side in self._sides[formula])
+        if least is None or most is None:
+            return widened
+        return bounded(widened, Certain(least.low, most.high, tight=False))
 
     @np.errstate(all="ignore")
     def _variance(self, formula: Formula, sums: HiddenSums, evidence: Evidence) -> Floats:
@@ -531,6 +591,11 @@ def between(found: EstimatedColumn, low: EstimatedColumn, high: EstimatedColumn)
         return low.interval(confidence)[0], high.interval(confidence)[1]
 
     return replace(found, stderr=half_width(interval), interval=interval, certain=None, plain=None)
+
+
+def is_count(formula: Formula) -> bool:
+    """Whether it is a number of rows, which is never below 0."""
+    return isinstance(formula, Total) and not formula.term.values
 
 
 def without_interval(found: EstimatedColumn) -> EstimatedColumn:

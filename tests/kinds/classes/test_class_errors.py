@@ -17,7 +17,7 @@ import voile
 from tests.support.soak import rounds
 from voile import datasets
 from voile.errors import PromiseError, ReleaseError
-from voile.kinds.classes.errors import FIELDS, fitting_model, quantile, reach, rounded_up
+from voile.kinds.classes.errors import FIELDS, fitting_model, leaning, quantile, reach, rounded_up
 from voile.kinds.classes.manifest import MOST_ERROR, ClassErrorModel
 
 QI = ["age", "education", "marital_status", "sex"]
@@ -193,7 +193,7 @@ def test_the_least_wide_model_covers_its_errors() -> None:
         off = np.hypot(spread * np.sqrt(rows), share * rows) * noise
         none, one = np.zeros(2000), np.ones(2000)
         parts = {"kind": none, "columns": one, "of_people": none, "rows": rows, "variance": rows,
-                 "size": one, "plain": off, "fitted": off / 2}  # fmt: skip
+                 "size": one, "lean": one, "plain": off, "fitted": off / 2}  # fmt: skip
         model = fitting_model(np.stack([parts[name] for name in FIELDS], axis=1), fitted=True)
         assert model is not None and model.fitted is not None
         error = np.hypot(model.spread * np.sqrt(rows), model.share * rows)
@@ -201,6 +201,12 @@ def test_the_least_wide_model_covers_its_errors() -> None:
         assert 0.4 <= model.fitted <= 0.6
         wide = error / np.hypot(spread * np.sqrt(rows), share * rows)
         assert 0.8 < np.median(wide) < 1.6
+
+
+def test_what_rows_add_and_cancel_leans_half_as_much() -> None:
+    """A count as a whole, an average by half; what has no rows is taken for a count."""
+    found = leaning(np.array([10.0, 0.0, -3.0, 0.0]), np.array([10.0, 10, 6, 0]), np.ones(4))
+    assert found.tolist() == [1, 0.5, 0.75, 1]
 
 
 def test_quantiles_are_students_with_four_degrees_of_freedom() -> None:

@@ -77,6 +77,11 @@ class ClassSource(ClassFigures):
     error_model: ClassErrorModel | None = None
     """What is known about real errors; without it no interval is stated."""
 
+    @property
+    def bounds_totals(self) -> bool:
+        """Classes say between which numbers totals certainly lie."""
+        return True
+
 
 # ----------------------------------------------------------------------
 # the cells of a query, and its totals as functions of them

@@ -5,7 +5,10 @@ assumed, so real errors are larger, in two ways: rows of a class resemble each o
 columns lean to one side. With r the root mean square of what one row adds, σ²/r is the number of
 rows that are left open times what each adds. The standard error is
 
-  √((spread·σ)² + (share·σ²/r)²)
+  √((spread·σ)² + (share·λ·σ²/r)²)
+
+λ is 1 where all rows add alike, as in a count, and a half where what they add cancels, as in an
+average: what leans to one side then moves some rows up and others down.
 
 and the interval at a chance m of a miss reaches  q(m)·error + r·ln(2/m)/3  to both sides: q is
 Student's quantile with 4 degrees of freedom, scaled to 1.96 at m = 0.05, for the errors of real
@@ -52,10 +55,10 @@ USUAL = NormalDist().inv_cdf(0.975)
 
 @np.errstate(all="ignore")
 def standard_error(
-    model: ClassErrorModel, variance: Floats, size: Floats, *, fitted: bool
+    model: ClassErrorModel, variance: Floats, size: Floats, lean: Floats, *, fitted: bool
 ) -> Floats:
     """The standard error of sums with these variances, whose rows add about `size` each."""
-    share = np.where(size > 0, variance / size, 0.0)
+    share = np.where(size > 0, lean * variance / size, 0.0)
     found = np.hypot(model.spread * np.sqrt(variance), model.share * share)
     return found * (model.fitted or 0.0) if fitted else found
 
@@ -74,6 +77,13 @@ def _student(miss: float) -> float:
     """The two-sided quantile with 4 degrees of freedom, in closed form."""
     root = math.sqrt(miss * (2 - miss))
     return 2 * math.sqrt(max(0.0, math.cos(math.acos(root) / 3) / root - 1))
+
+
+def leaning(mean: Floats, rows: Floats, size: Floats) -> Floats:
+    """λ: from ½ where what rows add cancels to 1 where they add alike."""
+    with np.errstate(all="ignore"):
+        share = np.abs(mean) / (rows * size)
+    return (1 + np.where(np.isfinite(share), np.minimum(share, 1.0), 1.0)) / 2
 
 
 def typical_size(square: Floats, rows: Floats) -> Floats:
@@ -222,7 +232,7 @@ def column_numbers(schema: Schema, name: str) -> Floats | None:
 
 Errors = npt.NDArray[np.float64]
 """A line for each answer, with the columns below."""
-FIELDS = ("kind", "columns", "of_people", "rows", "variance", "size", "plain", "fitted")
+FIELDS = ("kind", "columns", "of_people", "rows", "variance", "size", "lean", "plain", "fitted")
 COUNT, SUM, AVERAGE = range(3)
 
 
@@ -334,10 +344,11 @@ def _errors_of(
     variance = np.maximum(quadratic(slope, found.covariances), 0.0)
     rows = found.rows[:, 1] if kind == SUM else found.rows[:, 0]
     size = typical_size(quadratic(slope, found.squares), rows)
+    lean = leaning((slope * found.means).sum(axis=1), rows, size)
     off = [np.abs((slopes(mean) * (truth - mean)).sum(axis=1)) for mean in means]
     off = [*off, off[0]][:2]
     about = [np.full(len(rows), float(x)) for x in (kind, question.columns, question.of_people)]
-    table = np.stack([*about, rows, variance, size, *off], axis=1)
+    table = np.stack([*about, rows, variance, size, lean, *off], axis=1)
     return np.asarray(
         table[(variance > 0) & (size > 0) & (rows > 0) & np.isfinite(table).all(axis=1)]
     )
@@ -400,7 +411,7 @@ def fitting_model(errors: Errors, *, fitted: bool) -> ClassErrorModel | None:
     widths = []
     for share in SHARES:
         form = ClassErrorModel(spread=1.0, share=share, fitted=None)
-        error = standard_error(form, of["variance"], of["size"], fitted=False)
+        error = standard_error(form, of["variance"], of["size"], of["lean"], fitted=False)
         factor = covering(of["plain"], error, of)
         width = np.log(reach(factor * error + 1e-12, of["size"], 0.05) / of["size"]).mean()
         widths.append((float(width), factor, share))
@@ -410,7 +421,7 @@ def fitting_model(errors: Errors, *, fitted: bool) -> ClassErrorModel | None:
     )
     if not fitted:
         return model
-    error = standard_error(model, of["variance"], of["size"], fitted=False)
+    error = standard_error(model, of["variance"], of["size"], of["lean"], fitted=False)
     if not (error > 0).all():
         return model
     return replace_fitted(model, rounded_up(covering(of["fitted"], error, of)))

@@ -35,7 +35,7 @@ from voile.kinds.classes.cells import (
     Moments,
     OpenSums,
 )
-from voile.kinds.classes.errors import ASSUMED, reach, standard_error, typical_size
+from voile.kinds.classes.errors import ASSUMED, leaning, reach, standard_error, typical_size
 from voile.kinds.classes.manifest import ClassErrorModel
 from voile.query.aggregate import Call, Constant, Formula, Quantile
 from voile.query.predicate import Term
@@ -214,7 +214,9 @@ class ClassEstimator(Formulas):
         rows = self.moments.rows[:, places].max(axis=1, initial=0.0)
         size = typical_size(self._form_of(self.moments.squares, places, slope), rows)
         model = self.error_model or ASSUMED
-        return standard_error(model, variance, size, fitted=self.is_fitted), size
+        mean = (slope * self.moments.means[:, places]).sum(axis=1)
+        lean = leaning(mean, rows, size)
+        return standard_error(model, variance, size, lean, fitted=self.is_fitted), size
 
     @staticmethod
     def _form_of(pairs: Covariances, places: list[int], slope: Floats) -> Floats:
@@ -331,7 +333,10 @@ def class_quantiles(
     )
     size = typical_size(square, found.rows[:, count : 2 * count])
     model = laws.error_model or ASSUMED
-    error = standard_error(model, np.maximum(variance, 0.0), size, fitted=laws.fitted is not None)
+    lean = leaning(z, found.rows[:, count : 2 * count], size)
+    error = standard_error(
+        model, np.maximum(variance, 0.0), size, lean, fitted=laws.fitted is not None
+    )
     value = np.array([point(counts, values, formula) for counts in found.means[:, :count]])
     one = np.eye(2 * count + 2)
     rows = law.extremes(np.tile(one[2 * count], (groups, 1)))

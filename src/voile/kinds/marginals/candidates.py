@@ -44,18 +44,27 @@ LEAST = 1e-6
 
 def marginal_candidates(public: PublicSize, promise: EpsilonPromise) -> list[MethodCandidate]:
     """Tables of every few columns with a model, and the full table of counts."""
-    budgets: list[tuple[Noise, float]] = [("gaussian", promise.rho), ("geometric", promise.pure)]
-    return [
-        candidate
-        for noise, amount in budgets
-        if amount > LEAST
-        for candidate in _candidates(public, noise, amount, promise)
-    ]
+    wide = len(public.sizes) >= WIDE  # then tables may be chosen, and all ways have that account
+    normal = min(promise.rho, rho_with_choice(promise)) if wide else promise.rho
+    found: list[MethodCandidate] = []
+    if normal > LEAST:
+        eta = _eta_of_choice(promise) if wide else None
+        found += (replace(one, eta=eta) for one in _candidates(public, "gaussian", normal))
+    if promise.pure > LEAST:
+        found += _candidates(public, "geometric", promise.pure)
+    return found
 
 
-def _candidates(
-    public: PublicSize, noise: Noise, amount: float, promise: EpsilonPromise
-) -> Iterator[MethodCandidate]:
+def rho_with_choice(promise: EpsilonPromise) -> float:
+    """What is left for one row by the account of zCDP, which holds where tables may be chosen."""
+    spent = promise.spent
+    if spent.epsilon or promise.delta <= spent.delta:
+        return 0.0
+    whole = rho_for(promise.epsilon, promise.delta - spent.delta, chosen=True)
+    return max(0.0, whole - spent.mu**2 / 2) / promise.rows_per_person**2
+
+
+def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[MethodCandidate]:
     """With one noise."""
     sizes = public.sizes
     budget = MeasuringBudget(noise, "add-remove", amount, amount)
@@ -75,8 +84,7 @@ def _candidates(
         weights = balanced(sizes, all_tables(len(sizes), 1))
         plan = _plan(sizes, weights, noise, SINGLES * amount)
         about = "noisy tables of each column and of pairs that are chosen privately, with a model"
-        found = _of(public, noise, plan, {}, about)
-        yield replace(found, eta=_eta_of_choice(promise) if noise == "gaussian" else None)
+        yield _of(public, noise, plan, {}, about)
     columns = [i for i, size in enumerate(sizes) if size > 1]
     most = MOST_WHOLE_COLUMNS[noise]
     if 1 < len(columns) <= most and math.prod(sizes) <= min(FULL_TABLE, LARGEST_TABLE):
@@ -86,7 +94,7 @@ def _candidates(
 
 
 def _eta_of_choice(promise: EpsilonPromise) -> float:
-    """The probability that a belief rises further, where tables are chosen privately: by ρ."""
+    """The probability that a belief rises further, where tables may be chosen privately: by ρ."""
     rho = rho_for(promise.epsilon, promise.delta - promise.spent.delta, chosen=True)
     return concentrated_eta(4 * rho, 2 * promise.epsilon) + promise.spent.delta
 

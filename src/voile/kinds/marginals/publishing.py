@@ -26,7 +26,14 @@ from voile.kinds.domain import (
     learn_domain,
 )
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.marginals.choosing import ChosenTables, MeasuringBudget, choose, workload_weights
+from voile.kinds.marginals.choosing import (
+    RESERVED,
+    WIDE,
+    ChosenTables,
+    MeasuringBudget,
+    choose,
+    workload_weights,
+)
 from voile.kinds.marginals.counting import MarginalCounter
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
@@ -299,8 +306,24 @@ def chosen_terms(
     spent = account.spent() if account is not None else NOTHING
     budget = row_budget(options, spent)
     known = account.rows if account is not None else None
+    reserved = reserved_rho(options, len(rows.sizes), budget)
+    if reserved:
+        budget = replace(budget, whole=budget.with_choice - reserved)
     found = _chosen(options, rows, schema, source, name, progress, budget, known)
+    if reserved and not found.plan.selection_rho:
+        found = replace(found, plan=replace(found.plan, selection_rho=reserved))
     return replace(found, plan=replace(found.plan, schema=spent)) if account else found
+
+
+def reserved_rho(options: MarginalOptions, columns: int, budget: MeasuringBudget) -> float:
+    """What makes the account zCDP's, where noisy figures decided what is measured; else 0.
+
+    A domain that is handed over was learnt before, and how to publish was chosen by what it shows.
+    With many columns one of the ways is to choose tables privately, whose account is zCDP's: then
+    a mixture of all ways has no other.
+    """
+    looked = isinstance(options.schema_, LearntSchema) and columns >= WIDE
+    return RESERVED * budget.with_choice if looked and budget.noise == "gaussian" else 0.0
 
 
 def _chosen(
