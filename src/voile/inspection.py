@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,11 @@ from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
 
 FACTOR, POSTERIOR = 10, 0.2
+TOTALS = re.compile(
+    r"(grand[ -]?|sub[ -]?)?totals?:?|sum|overall|all|insgesamt|gesamt|summe|somme|ensemble|totale",
+    re.IGNORECASE,
+)
+"""What lines of totals begin with."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,25 @@ class Inspection:
     def repeated_identifiers(self) -> list[str]:
         """Columns that seem to say whose a row is, where people have several rows."""
         return [p.name for p in self.profiles if p.looks_like_repeated_identifier]
+
+    @property
+    def unpublishable(self) -> list[ColumnProfile]:
+        """Columns of types that no release has, such as times of day."""
+        return [p for p in self.profiles if p.kind is None]
+
+    @property
+    def totals(self) -> list[tuple[str, str]]:
+        """Columns in which one row has a text such as 'Total': a line of a spreadsheet's sums."""
+        return [
+            (p.name, str(value))
+            for p in self.profiles
+            if p.kind == "categorical"
+            and not p.looks_like_identifier
+            and p.values is not None
+            and p.counts is not None
+            for value, count in zip(p.values, p.counts, strict=True)
+            if count == 1 and TOTALS.fullmatch(str(value).strip())
+        ]
 
     @property
     def next_words(self) -> list[str]:

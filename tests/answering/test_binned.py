@@ -214,7 +214,7 @@ def test_whole_bins_hide_nothing(release: Any) -> None:
     for sql in ("select count(*) from t", "select skewed, count(*) from t group by skewed"):
         answer = release.query(sql)
         assert "section 44" not in answer.covers
-        assert not answer.notes
+        assert not [note for note in answer.notes if "groups of skewed are its bins" not in note]
 
 
 def test_densities_within_bins() -> None:

@@ -90,3 +90,10 @@ def test_what_listed_values_decide_stays_sharp(release: Any, sql: str) -> None:
     answer = release.query(f"select count(*) from t where {sql}")
     assert not answer.notes
     assert answer.stderr < 100
+
+
+def test_groups_at_the_ends_say_what_they_stand_for(release: Any) -> None:
+    notes = release.query("select kids, day, count(*) from t group by 1, 2").notes
+    assert "kids was published between 0 and 3" in notes[0]
+    assert "groups of day are its bins" in notes[1]
+    assert "begin at 2023-01-01, 2023-02-01" in notes[1]

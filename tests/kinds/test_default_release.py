@@ -76,6 +76,7 @@ def tape(monkeypatch: pytest.MonkeyPatch) -> Tape:
     tape = Tape()
     rows, reaching, stage = learner._Learner._rows, values.reaching, learner._Learner._stage
     noisy, seed, whole = publishing.noisy, publishing.public_seed, whole_figures
+    noisy_places = publishing.noisy_places
     singles, most = choosing._Chooser._singles, most_noisy
 
     def tape_rows(self: Any) -> Any:
@@ -101,6 +102,11 @@ def tape(monkeypatch: pytest.MonkeyPatch) -> Tape:
     def tape_noisy(prepared: Any) -> Iterator[Any]:
         return (tape.heard(figure) for figure in noisy(prepared))
 
+    def tape_places(prepared: Any) -> Iterator[Any]:
+        for one, sums in zip(prepared.places, prepared.sums, strict=True):
+            tape.seen(one.scale, dict(enumerate(sums.tolist())))
+        return (tape.heard(figure) for figure in noisy_places(prepared))
+
     def tape_singles(self: Any) -> Any:
         plan, drawn = singles(self)
         return plan, tape.heard(drawn)
@@ -113,6 +119,7 @@ def tape(monkeypatch: pytest.MonkeyPatch) -> Tape:
     )
     monkeypatch.setattr(publishing, "whole_figures", tape_whole)
     monkeypatch.setattr(publishing, "noisy", tape_noisy)
+    monkeypatch.setattr(publishing, "noisy_places", tape_places)
     monkeypatch.setattr(publishing, "public_seed", lambda source: tape.heard(seed(source)))
     monkeypatch.setattr(choosing._Chooser, "_singles", tape_singles)
     monkeypatch.setattr(choosing, "most_noisy", lambda *args: tape.heard(most(*args)))

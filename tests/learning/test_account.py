@@ -347,3 +347,18 @@ def test_beliefs_stay_below_certainty(columns: tuple[str, ...]) -> None:
         assert half.posterior == pytest.approx(1 / (1 + math.exp(-2)), rel=1e-6)
     (why,) = (one.explain for one in marginals_not_promised(manifest) if "δ = 0" in one.explain)
     assert ("normal noise" in why) != geometric
+
+
+def test_what_one_value_of_a_text_file_decides_is_listed(tmp_path: Path) -> None:
+    """A kind is outside the promise: the release lists it, and says so."""
+    numbers = [str(i % 40) for i in range(2000)]
+    kinds = []
+    for name, rows in (("without", numbers), ("with", [*numbers, "12.5"])):
+        (tmp_path / f"{name}.csv").write_text("age\n" + "\n".join(rows) + "\n")
+        release = voile.publish(tmp_path / f"{name}.csv", yes=True)
+        (kind,) = (a.kind for a in release.schema)
+        listed = {d.what: d.why for d in release.manifest.disclosed}
+        why = listed[f"the columns and their kinds: age ({kind})"]
+        assert "outside the promise" in why and "not learnt" not in why
+        kinds.append(kind)
+    assert kinds == ["integer", "numeric"]

@@ -131,3 +131,23 @@ def test_averages_of_long_tails_are_near(rows: int) -> None:
     clamped = np.clip(numbers, found.edges[0], found.edges[-1])
     middles = found.middles[found.encode(clamped)]
     assert abs(middles.mean() - numbers.mean()) < 0.15 * numbers.std()
+
+
+YEARS = (1650.0, 1970.0, *map(float, range(1979, 1990)))
+
+
+@pytest.mark.parametrize("kind", ["integer", "date"])
+def test_noise_far_out_does_not_make_bins_of_a_few_years(kind: Any) -> None:
+    """A cell of two deviations from 1650 on would."""
+    counts = np.array([45.0, 10.0, *[532.0] * 10])
+    found = domain_of_cells(kind, NoisyCells(YEARS, counts, 22.0), 5_320)
+    assert isinstance(found, Range)
+    assert found.size == 10
+
+
+def test_a_short_tail_is_kept_although_noise_might_explain_it() -> None:
+    edges = (*map(float, range(9)), 21.0)
+    counts = np.array([532.0] * 8 + [45.0])
+    found = domain_of_cells("integer", NoisyCells(edges, counts, 22.0), 5_320)
+    assert isinstance(found, Range)
+    assert found.high == 20

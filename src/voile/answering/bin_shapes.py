@@ -20,12 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from voile.arrays import Floats
-from voile.schema import Attribute, Bins
+from voile.schema import Attribute
+from voile.schema.places import NumberPlaces, places_of
 
 COMMON, OWN = 0.16, 0.14
 """Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
@@ -43,8 +45,8 @@ HALF_ROW = 0.5
 class MeasuredBins(Protocol):
     """A source that knows the means within bins, with noise."""
 
-    def bin_positions(self, name: str) -> MeasuredPositions | None:
-        """Of a column, where they were measured."""
+    def bin_positions(self, name: str, counts: Floats) -> MeasuredPositions | None:
+        """Of a column with so many rows in its bins, where they were measured."""
         ...
 
 
@@ -64,6 +66,8 @@ class MeasuredPositions:
 
     mean: Floats
     stderr: Floats
+    ends: tuple[float, float] | None = None
+    """Where the first bin begins and the last one ends, if not as the schema says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +75,7 @@ class BinShapes:
     """What is assumed of the numbers in each bin of one column."""
 
     name: str
-    edges: Floats
-    whole: bool
-    """Whether they are whole numbers."""
+    places: NumberPlaces
     share: Floats
     """Of all rows, by bin."""
     mean: Floats
@@ -85,15 +87,22 @@ class BinShapes:
     @property
     def size(self) -> int:
         """How many bins there are."""
-        return len(self.edges) - 1
+        return self.places.size
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are whole numbers."""
+        return self.places.whole
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Of the bins; the first and the last may lie beyond those of the schema."""
+        return np.array(self.places.edges)
 
     @property
     def widths(self) -> Floats:
         """From edge to edge; of whole numbers, how many there are."""
-        found = np.diff(self.edges)
-        if self.whole:
-            found[-1] += 1  # the last bin has its upper edge
-        return np.asarray(found)
+        return self.places.widths
 
     @property
     def means(self) -> Floats:
@@ -132,17 +141,16 @@ def shapes_of(
     attribute: Attribute, counts: Floats, measured: MeasuredPositions | None
 ) -> BinShapes:
     """The shapes of a column's bins, from how many rows are in each and what was measured."""
-    assert isinstance(attribute.domain, Bins)  # noqa: S101  (asked of binned columns only)
-    edges = np.array(attribute.domain.edges)
-    whole = attribute.kind in ("integer", "date")
+    places = places_of(attribute, measured.ends if measured is not None else None)
+    assert places is not None  # noqa: S101  (asked of binned columns only)
+    whole = places.whole
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
-    widths = np.diff(edges)
-    mean = predicted_means(counts, widths)
+    mean = predicted_means(counts, places.widths)
     common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
     if measured is not None:
         mean, common, own = weighed(mean, measured)
-    found = BinShapes(attribute.name, edges, whole, share, mean, common, own)
+    found = BinShapes(attribute.name, places, share, mean, common, own)
     if not whole:
         return found
     single = found.widths <= 1  # a bin of one number hides nothing
@@ -230,5 +238,9 @@ def falling(ratio: float) -> float:
 
 
 def read_bins(names: Sequence[str], attributes: Sequence[Attribute]) -> list[Attribute]:
-    """Those of some columns whose numbers are known by their bins only."""
-    return [a for a in attributes if a.name in names and isinstance(a.domain, Bins)]
+    """Those of some columns whose numbers are known by their bins only.
+
+    So are ranges whose ends stand for what is beyond.
+    """
+    found = [(a, places_of(a)) for a in attributes if a.name in names]
+    return [a for a, places in found if places is not None and places.hides]

@@ -21,13 +21,15 @@ from voile.engines.rows import PublicDomain
 from voile.query.predicate import ROW, Atom, Expression, Predicate, as_atom, attributes
 from voile.query.quoting import literal, quote_identifier
 from voile.query.text import read_back
-from voile.schema import Attribute, Schema
+from voile.schema import Attribute, Range, Schema
 from voile.schema.attribute import day_of
 
 MOST_TUPLES = 2**19
 """Points on which the parts of a query are tried together."""
 MOST_CELLS = 4096
 """Combinations of values of which a part has a number of its own."""
+SAME = 1e-12
+"""By which numbers differ that are the same but for rounding, relative to the largest."""
 POINTS = (64, 32, 16, 8, 4, 2)
 """Within a bin, besides its ends."""
 
@@ -102,6 +104,8 @@ class PointTable:
         values = numbers[np.where(missing, 0, code), point]
         if attribute.kind == "date":
             return arrow_array(values.astype(np.int32), missing).view(pa.date32())
+        if isinstance(attribute.domain, Range):  # its own values are whole, in SQL as well
+            values = values.astype(np.int64)
         return arrow_array(values, missing)
 
     def numbers(self, part: Expression | Predicate) -> Floats:
@@ -170,14 +174,15 @@ class PointTable:
 
     def lookup(self, numbers: Floats, row: str) -> Expression:
         """A number of each combination, as an expression of one row."""
-        values = numbers.reshape(self.shape)
-        sql = lookup_sql(self.columns, values, row)
-        return Expression(read_back(sql), tuple(a.name for a in self.columns))
+        columns, values = told_apart(self.columns, numbers.reshape(self.shape))
+        sql = lookup_sql(columns, values, row)
+        return Expression(read_back(sql), tuple(a.name for a in columns))
 
     def condition(self, flags: Floats, row: str) -> Atom:
         """Whether something holds of each combination, as a condition on one row."""
-        sql = f"({lookup_sql(self.columns, flags.reshape(self.shape), row)}) > 0"
-        return Atom(read_back(sql), tuple(a.name for a in self.columns))
+        columns, values = told_apart(self.columns, flags.reshape(self.shape))
+        sql = f"({lookup_sql(columns, values, row)}) > 0"
+        return Atom(read_back(sql), tuple(a.name for a in columns))
 
 
 def point_table(
@@ -185,6 +190,19 @@ def point_table(
 ) -> PointTable:
     """The points of some columns."""
     return PointTable(engine, tuple(a for a in schema if a.name in names), shapes)
+
+
+def told_apart(
+    columns: tuple[Attribute, ...], values: Floats
+) -> tuple[tuple[Attribute, ...], Floats]:
+    """The columns on which numbers depend, at least one: of the others they are the same."""
+    scale = float(np.abs(values).max(initial=0.0))
+    for axis in reversed(range(len(columns))):
+        first = values.take([0], axis=axis)
+        if len(columns) > 1 and bool((np.abs(values - first) <= SAME * scale).all()):
+            columns = columns[:axis] + columns[axis + 1 :]
+            values = np.asarray(values.take(0, axis=axis))
+    return columns, values
 
 
 def lookup_sql(columns: Sequence[Attribute], values: Floats, row: str) -> str:

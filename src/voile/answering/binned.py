@@ -18,7 +18,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -56,8 +56,9 @@ from voile.query.predicate import (
     wording,
 )
 from voile.query.query import OutputColumn, Query
-from voile.schema import Attribute, Schema
+from voile.schema import Attribute, Range, Schema
 from voile.schema.attribute import day_of, ordinal
+from voile.schema.places import domain_ends, places_of
 
 CUT = 0.25
 """Of a bin's rows, how many a condition that cuts it may count wrongly (a standard error)."""
@@ -73,9 +74,11 @@ CUTTING = (
     "all of its rows; counts at the edges of bins, with >= and <, are sharper"
 )
 CLAMPED = (
-    "{} was published between {} and {}: what lies beyond counts as these ends, and statistics "
-    "are of the values so moved"
+    "{} was published between {} and {}: what lies beyond counts in the end bins, which are taken "
+    "to reach from {} to {}, and statistics are of the values so moved"
 )
+NOTHING = 1e-12
+"""Of the largest product of two numbers: a covariance that is rounding alone."""
 MOST_EDGES = 20
 """Bins of a column that a note lists."""
 ROWS = Total(Term())
@@ -159,17 +162,25 @@ class BinnedQuery:
 
     # ------------------------------------------------------------------ what is hidden
 
-    def _points(self, names: set[str]) -> PointTable:
-        return point_table(names, self.schema, self.shapes, self.source.engine)
+    def _points(self, names: set[str], *, beyond: bool = False) -> PointTable:
+        """Points within bins; of values, also those beyond the ends of the domain."""
+        shapes = self.shapes if beyond else self._listed
+        return point_table(names, self.schema, shapes, self.source.engine)
 
-    def _is_hidden(self, part: Expression | Predicate) -> bool:
+    @cached_property
+    def _listed(self) -> dict[str, BinShapes]:
+        """The shapes without what is beyond: conditions are about what is listed (unlisted.py)."""
+        return {name: as_listed(shape, self.schema[name]) for name, shape in self.shapes.items()}
+
+    def _is_hidden(self, part: Expression | Predicate, *, beyond: bool = False) -> bool:
         """Whether it differs within some bin; what cannot be tried is taken to."""
         read = set(part.attributes) if isinstance(part, Expression) else attributes(part)
         if not read & set(self.shapes):
             return False
-        points = self._points(read)
-        if points.count is None:
-            return True
+        points = self._points(read, beyond=beyond)
+        if points.count is None:  # ranges alone are then taken as they are listed
+            listed = [isinstance(self.schema[n].domain, Range) for n in read & set(self.shapes)]
+            return not all(listed)
         try:
             return points.differs(part)
         except VoileError:
@@ -275,7 +286,7 @@ class BinnedQuery:
 
     def _hide(self, found: Formula, hidden: list[HiddenTerm]) -> None:
         reads = set[str]().union(*(t.reads for t in hidden))
-        points = self._points(reads)
+        points = self._points(reads, beyond=any(t.values for t in hidden))
         if points.count is None:
             self._without.add(found)
             self.unknown += [wording(v) for t in hidden for v in t.values]
@@ -319,7 +330,7 @@ class BinnedQuery:
     def _hidden(self, term: Term) -> HiddenTerm | None:
         own = conjuncts(term.predicate) if term.predicate else ()
         cuts = (*(p for p in own if self._is_hidden(p)), *self._cuts)
-        values = tuple(v for v in term.values if self._is_hidden(v))
+        values = tuple(v for v in term.values if self._is_hidden(v, beyond=True))
         if not cuts and not values:
             return None
         predicate: Predicate | None = None
@@ -331,7 +342,7 @@ class BinnedQuery:
             mean = self._at_means(values[0])
             self._present[present(values[0])] = present(mean)
             return replace(found, shown=Term(rest.predicate, (*rest.values, mean)))
-        points = self._points(found.reads)
+        points = self._points(found.reads, beyond=bool(values))
         if points.count is None:
             return found
         mean = points.lookup(points.mean(found.on(points)), self._row)
@@ -349,7 +360,7 @@ class BinnedQuery:
         def replaced(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column) or node.name not in self.shapes:
                 return node
-            points = self._points({node.name})
+            points = self._points({node.name}, beyond=True)
             means = self.shapes[node.name].means
             numbers = points.of_bins(node.name, means)
             known = points.lookup(numbers, self._row).node
@@ -368,7 +379,7 @@ class BinnedQuery:
         lost = bool(cuts or self._lost_groups)
         self.unknown += [in_words(cut) for cut in cuts]
         found = quantile
-        if self._is_hidden(quantile.value):
+        if self._is_hidden(quantile.value, beyond=True):
             spans = self._spans(quantile.value)
             lost = lost or not spans
             if not spans:
@@ -380,7 +391,7 @@ class BinnedQuery:
 
     def _spans(self, value: Expression) -> tuple[ValueSpan, ...]:
         """What each value stands for; none where it cannot be tried."""
-        points = self._points(set(value.attributes))
+        points = self._points(set(value.attributes), beyond=True)
         if points.count is None:
             return ()
         numbers = points.numbers(value)
@@ -461,6 +472,12 @@ class BinnedQuery:
         spans = any(isinstance(f, Quantile) and f.spans for f in self.query.formulas)
         return covers + COVERS if self._sums or self._ends or spans else covers
 
+    def _clamped(self, name: str) -> str:
+        """What the ends of a learnt domain stand for."""
+        attribute, edges = self.schema[name], self.shapes[name].edges
+        ends = (*domain_ends(attribute), float(edges[0]), float(edges[-1]))
+        return CLAMPED.format(name, *(edge_words(attribute, end) for end in ends))
+
     @property
     def notes(self) -> list[str]:
         """What could not be said, and where conditions cut bins."""
@@ -470,8 +487,8 @@ class BinnedQuery:
         read = set[str]().union(*map(attributes, cut))
         found = [self.cut_note([in_words(c) for c in cut], read)] if cut else []
         found += [
-            CLAMPED.format(name, *(edge_words(self.schema[name], shape.edges[i]) for i in (0, -1)))
-            for name, shape in self.shapes.items()
+            self._clamped(name)
+            for name in self.shapes
             if self.schema[name].clamp and any(name in v.attributes for v in self.original.values)
         ]
         if lost:
@@ -486,7 +503,10 @@ class BinnedQuery:
         """Where the bins of some columns begin, in words; nothing of columns that have many."""
         found = [
             f"; the bins of {name} begin at "
-            + ", ".join(edge_words(self.schema[name], edge) for edge in shape.edges[:-1])
+            + ", ".join(
+                edge_words(self.schema[name], edge)
+                for edge in (domain_ends(self.schema[name])[0], *shape.edges[1:-1])
+            )
             for name, shape in self.shapes.items()
             if name in names and shape.size <= MOST_EDGES
         ]
@@ -508,11 +528,17 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         values = tuple(v for term in terms for v in term.rest.values)
         return Term(predicate, (*values, points.lookup(numbers, row)))
 
+    def moving(numbers: Floats, term: HiddenTerm) -> Term | None:
+        """The sum, where a column moves the term at all."""
+        return summed(numbers, term) if numbers.any() else None
+
     sampled, own = {}, {}
     by_column = {name: [sensitivity(w, name, points) for w in on] for name in points.binned}
     for i, a in enumerate(hidden):
         for j, b in list(enumerate(hidden))[i:]:
-            sampled[i, j] = summed(points.covariance(on[i], on[j]), a, b)
+            together = points.covariance(on[i], on[j])
+            if i == j or np.abs(together).max() > NOTHING * float(np.abs(on[i] * on[j]).max()):
+                sampled[i, j] = summed(together, a, b)
             spread = np.zeros(points.cells)
             for name, moved in by_column.items():
                 shape = points.shapes[name]
@@ -525,10 +551,10 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         position = points.positions[name]
         spread = np.sqrt(np.maximum(points.covariance(position, position), 0.0))
         common = points.of_bins(name, points.shapes[name].common)
-        tilted = tuple(summed(m * spread, t) for m, t in zip(moved, hidden, strict=True))
+        tilted = tuple(moving(m * spread, t) for m, t in zip(moved, hidden, strict=True))
         shifts.append((TILT, True, tilted))
         if common.any():
-            moves = tuple(summed(m * common, t) for m, t in zip(moved, hidden, strict=True))
+            moves = tuple(moving(m * common, t) for m, t in zip(moved, hidden, strict=True))
             shifts.append((1.0, False, moves))
     for cut in dict.fromkeys(c for t in hidden for c in t.cuts):
         truth = points.numbers(cut)
@@ -546,8 +572,10 @@ def sensitivity(numbers: Floats, name: str, points: PointTable) -> Floats:
     """How much the mean of each cell changes as its mean position does."""
     position = points.positions[name]
     spread = points.covariance(position, position)
-    found = points.covariance(numbers, position) / spread
-    return np.where(spread > 1e-12, found, 0.0)
+    together = points.covariance(numbers, position)
+    size = np.abs(numbers).max(axis=1) * np.abs(position).max(axis=1)
+    # What another column decides has no covariance but for rounding.
+    return np.where((spread > 1e-12) & (np.abs(together) > NOTHING * size), together / spread, 0.0)
 
 
 @np.errstate(all="ignore")
@@ -649,10 +677,18 @@ def binned_query(query: Query, evidence: EvidenceOf, source: Any) -> BinnedQuery
     for attribute in binned:
         counts = bin_counts(attribute.name, evidence, source)
         knows = isinstance(source, MeasuredBins)
-        measured = source.bin_positions(attribute.name) if knows else None
-        shapes[attribute.name] = shapes_of(attribute, counts[: attribute.domain.size], measured)
+        inside = counts[: attribute.domain.size]
+        measured = source.bin_positions(attribute.name, inside) if knows else None
+        shapes[attribute.name] = shapes_of(attribute, inside, measured)
         rows = float(np.maximum(counts, 0.0).sum())
     return BinnedQuery(query, schema, source, shapes, rows)
+
+
+def as_listed(shape: BinShapes, attribute: Attribute) -> BinShapes:
+    """The shape of a column's bins within the domain as it is listed."""
+    places = places_of(attribute, domain_ends(attribute))
+    assert places is not None  # noqa: S101  (it has bins)
+    return replace(shape, places=places)
 
 
 def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
@@ -661,12 +697,14 @@ def bin_counts(name: str, evidence: EvidenceOf, source: Any) -> Floats:
     by_bin = Query("", None, (OutputColumn("n", ROWS),), (column(name),))
     found = evidence(by_bin, source)
     values = np.asarray(found.values(ROWS, {}), float)
-    counts, edges = np.zeros(attribute.size), np.array(attribute.domain.edges)
+    places = places_of(attribute)
+    assert places is not None  # noqa: S101  (asked of binned columns only)
+    counts = np.zeros(attribute.size)
     for (key,), value in zip(found.groups.keys, values, strict=True):
         if key is None:
             place = attribute.size - 1
         else:
             at = ordinal(key) - EPOCH if isinstance(key, dt.date) else key
-            place = min(int(np.searchsorted(edges, at, "right")) - 1, attribute.domain.size - 1)
+            place = int(places.stretches(np.array([float(at)]))[0])
         counts[place] += value
     return counts

@@ -124,18 +124,12 @@ def open_condition(
     if not stand_ins or points.cells > MOST_CELLS:
         return None
     try:
-        flags = _reached(condition, stand_ins, points)
+        flags, reached = _reached(condition, stand_ins, points)
     except (VoileError, pa.ArrowException, OverflowError):
         return None
-    if flags is None:
+    if not flags.any():
         return None
-    values = np.unravel_index(np.flatnonzero(flags), points.shape)
-    words = [
-        f"{a.name} = {value_words(a, int(code))}"
-        for a, place in zip(points.columns, values, strict=True)
-        if a in stand_ins
-        for code in np.unique(place)[:3]
-    ]
+    words = [f"{a.name} = {value_words(a, code)}" for a in stand_ins for code in reached[a.name]]
     return points.condition(flags.astype(float), row), " or ".join(words)
 
 
@@ -151,30 +145,33 @@ def value_words(attribute: Attribute, code: int) -> str:
 
 def _reached(
     condition: Predicate, stand_ins: list[Attribute], points: PointTable
-) -> npt.NDArray[np.bool_] | None:
-    """The combinations in which the condition is false, and true of some unlisted value."""
+) -> tuple[npt.NDArray[np.bool_], dict[str, list[int]]]:
+    """The combinations in which the condition is false, and true of some unlisted value.
+
+    And the codes of those that stand for such a value.
+    """
     names = [a.name for a in points.columns]
     places = np.unravel_index(np.arange(points.cells), points.shape)
     listed = {a.name: domain_array(a).take(arrow_array(places[names.index(a.name)]))
               for a in points.columns}  # fmt: skip
     own = truth(condition, listed, names, points.engine)
-    tables, cells = [], []
+    flags = np.zeros(points.cells, bool)
+    reached: dict[str, list[int]] = {a.name: [] for a in stand_ins}
     for attribute in stand_ins:
         column = places[names.index(attribute.name)]
+        by_code: dict[int, list[Any]] = {}
         for code, value in unlisted_values(condition, attribute):
-            where = np.flatnonzero(column == code)
-            rows = {name: values.take(arrow_array(where)) for name, values in listed.items()}
-            rows[attribute.name] = pa.array([value] * len(where), column_type(attribute))
-            tables.append(rows)
-            cells.append(where)
-    if not tables:
-        return None
-    joined = {name: pa.concat_arrays([t[name] for t in tables]) for name in names}
-    found = truth(condition, joined, names, points.engine)
-    flags = np.zeros(points.cells, bool)
-    np.logical_or.at(flags, np.concatenate(cells), found)
-    flags &= ~own
-    return flags if flags.any() else None
+            by_code.setdefault(code, []).append(value)
+        for code, values in by_code.items():
+            cells = np.flatnonzero((column == code) & ~own)
+            rows = np.repeat(cells, len(values))
+            tried = {name: of.take(arrow_array(rows)) for name, of in listed.items()}
+            tried[attribute.name] = pa.array(values * len(cells), column_type(attribute))
+            found = truth(condition, tried, names, points.engine)
+            if found.any():
+                flags[rows[found]] = True
+                reached[attribute.name].append(code)
+    return flags, reached
 
 
 def truth(

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
-from voile.answering.binned import UNKNOWN, BinnedQuery, binned_query
+from voile.answering.binned import MOST_EDGES, UNKNOWN, BinnedQuery, binned_query, edge_words
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
@@ -31,7 +31,7 @@ from voile.estimate import Answer, Estimate
 from voile.query.aggregate import CONDITIONS, Call, Constant, Formula, Quantile, Total, leaves
 from voile.query.predicate import Expression, wording
 from voile.query.query import Order, Query
-from voile.schema import Schema
+from voile.schema import Bins, Range, Schema
 from voile.units import counted
 
 # ----------------------------------------------------------------------
@@ -80,6 +80,21 @@ def query_notes(query: Query) -> list[str]:
 def having_notes(query: Query) -> list[str]:
     """The note that HAVING is applied to estimates."""
     return [HAVING] if query.having else []
+
+
+def group_notes(query: Query, schema: Schema) -> list[str]:
+    """What groups of a column stand for: bins, and ends for all that lies beyond."""
+    found = []
+    for name in dict.fromkeys(g.attributes[0] for g in query.groups if g.is_column):
+        attribute, domain = schema[name], schema[name].domain
+        if isinstance(domain, Bins) and domain.size <= MOST_EDGES:
+            edges = ", ".join(edge_words(attribute, edge) for edge in domain.edges[:-1])
+            found.append(f"groups of {name} are its bins, each shown by its middle: they begin at "
+                         f"{edges}")  # fmt: skip
+        elif isinstance(domain, Range) and attribute.clamp:
+            found.append(f"{name} was published between {domain.low} and {domain.high}: what lies "
+                         "beyond counts in these groups")  # fmt: skip
+    return found
 
 
 def cut_parts(query: Query, engine: PublicDomain) -> tuple[list[str], list[str]]:
@@ -140,6 +155,7 @@ def answer_from(
 ) -> Answer:
     """The answer from this kind of evidence; what the engine cannot compute is explained."""
     check(query, source.engine)
+    query = replace(query, remarks=(*query.remarks, *group_notes(query, source.engine.schema)))
     with helped():
         if query.sets:
             from voile.answering.subtotals import answer_sets  # noqa: PLC0415  (few ask for them)

@@ -64,7 +64,9 @@ def fewer_columns(
     def error(left_out: int) -> float:
         kept = sorted(order[left_out:])
         sizes = tuple(public.sizes[i] for i in kept)
-        return compared(replace(public, sizes=sizes, asked=()), promise).chosen.expected_error
+        bins = tuple(public.bins[i] for i in kept) if public.bins else ()
+        fewer = replace(public, sizes=sizes, bins=bins, asked=())
+        return compared(fewer, promise).chosen.expected_error
 
     low, high = 1, len(names) - 1
     if high < low or error(high) > USEFUL:

@@ -46,6 +46,7 @@ from voile.noise import Key
 from voile.privacy.gaussian import mu_for
 from voile.progress import Progress, Silent
 from voile.schema import Schema
+from voile.schema.places import hidden_bins
 from voile.signing import KeySource
 from voile.units import counted
 
@@ -153,7 +154,8 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
     lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
-    public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions)
+    bins = tuple(map(hidden_bins, schema))
+    public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions, bins)
     return PreparedChoice(best_of(public, promise), learnt, names)
 
 
@@ -252,12 +254,16 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
     changes = changes_for(choice, prepared.names, best_of)
-    count, error = MATTERS * choice.public.rows, choice.chosen.expected_error
-    why = f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
-    why += in_per_cent(error)
-    if not math.isfinite(error):
-        why = f"{choice.public.lost} of {len(prepared.names)} columns have no value that enough "
-        why += "rows have to be listed"
+    count = MATTERS * choice.public.rows
+    why = (
+        f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
+        f"{in_per_cent(choice.chosen.expected_error)}"
+    )
+    if choice.public.lost and not math.isfinite(choice.chosen.expected_error):
+        why = (
+            f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
+            f"could be learnt from about {choice.public.rows:,.0f} rows"
+        )
     listed = listed_changes(changes, spelling, address)
     anyway = f"publish it all the same: {spelling({'yes': True})}"
     raise UselessError(

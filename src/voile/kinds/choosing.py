@@ -111,6 +111,8 @@ class PublicSize:
     """Columns of which no domain could be learnt: one value is left of them, and no use."""
     asked: tuple[Columns, ...] = ()
     """The columns that each of the steward's own questions reads, where there are some."""
+    bins: tuple[int, ...] = ()
+    """How many bins of each column hide numbers, so that means in them may be measured."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def page(
 
 
 def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
-    """What is disclosed, and what the steward chose, which says nothing of anyone."""
+    """What is disclosed, and what the steward chose, which the promise is silent about."""
     exact = [f"- {d.what}: {d.why}" for d in disclosed if d.why != CHOSEN]
     chosen = [f"- {d.what}" for d in disclosed if d.why == CHOSEN]
     if chosen:

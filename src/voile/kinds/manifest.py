@@ -191,8 +191,11 @@ def read_off_disclosed(schema: Schema) -> list[Disclosed]:
     ]
 
 
-CHOSEN = "chosen by the steward, not learnt from the table"
-"""Why a release lists column names, kinds, the treatment of NULL and the columns left out."""
+CHOSEN = "chosen by the steward, outside the promise"
+"""Why a release lists column names, kinds, the treatment of NULL and the columns left out.
+
+The kinds of a text file are read off it: one value can make numbers texts.
+"""
 NULL_WORDS = {
     "error": "refused, except where the schema has NULL as a value",
     "drop": "rows with one were left out",

@@ -40,6 +40,10 @@ SEEN = 4.0
 """Deviations that a bin holds at least."""
 USUAL = (0.01, 1e6)
 """Magnitudes that most columns have: where nothing is clear, numbers are looked for there."""
+UNLIKELY = 3.0
+"""Deviations that what is left off at an end may have where it alone makes a domain wide."""
+WIDE = 8
+"""Times as wide as the numbers that surely occur: so wide a domain of whole numbers is doubted."""
 TAIL = 6
 """Neighbouring cells that may be clear together."""
 
@@ -108,25 +112,26 @@ def usual_cells(edges: Sequence[float]) -> Any:
     return (ends[1] <= USUAL[1]) & ((ends[0] >= USUAL[0]) | (ends[1] <= decimal(1, SMALLEST)))
 
 
-def trimmed(cells: NoisyCells) -> NoisyCells:
+def trimmed(cells: NoisyCells, least: float = 1.0) -> NoisyCells:
     """Without the cells at either end that hold next to nothing together.
 
     What is left off moves to the end of the domain: it must be too few rows to move an average.
+    At most `least` deviations are left off in any case.
     """
     clear = np.flatnonzero(cells.clear)
     if not len(clear):
         clear = np.array([int(np.argmax(cells.counts))])
     rows = float(cells.counts.sum())
-    first = empty_cells(cells.counts[: clear[0]], cells.scale, rows)
-    last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale, rows)
+    first = empty_cells(cells.counts[: clear[0]], cells.scale, rows, least)
+    last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale, rows, least)
     return NoisyCells(cells.edges[first : last + 1], cells.counts[first:last], cells.scale)
 
 
-def empty_cells(counts: Floats, scale: float, rows: float) -> int:
+def empty_cells(counts: Floats, scale: float, rows: float, least: float = 1.0) -> int:
     """How many of the first of these cells have a noisy sum that nothing may have."""
     sums = np.cumsum(counts)
     deviation = scale * np.sqrt(np.arange(len(sums)) + 1)
-    most = np.maximum(deviation, np.minimum(2 * deviation, FEW * rows))
+    most = np.maximum(least * deviation, np.minimum(2 * deviation, FEW * rows))
     empty = np.flatnonzero(sums <= most)
     return int(empty[-1]) + 1 if len(empty) else 0
 
@@ -178,6 +183,11 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
     """The domain of a column from its last histogram."""
     kept = trimmed(cells)
     most = limits(rows, cells.scale)
+    if kind != "numeric":
+        # Years 1979 to 1988 and a noisy cell from 1650 on would make bins of them.
+        surely = trimmed(cells, UNLIKELY)
+        if span(surely) <= most.singles and span(kept) > WIDE * span(surely):
+            kept = surely
     low, high = kept.edges[0], kept.edges[-1]
     if kind == "integer" and high - low <= most.singles:
         return Range(int(low), int(high) - 1)
@@ -189,6 +199,11 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
         last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
         return (WholeBins if kind == "integer" else DayBins)((*edges[:-1], last))
     return Bins(zero_bin(edges))
+
+
+def span(cells: NoisyCells) -> float:
+    """How wide the cells are together."""
+    return cells.edges[-1] - cells.edges[0]
 
 
 def joined(cells: NoisyCells, bins: int) -> tuple[float, ...]:

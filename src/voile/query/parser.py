@@ -160,6 +160,10 @@ class From:
     def _join(self, binder: Binder, join: exp.Join) -> None:
         table = self._table(join.this)
         known = next((n for n in self.tables if n.lower() == table.name.lower()), None)
+        if known is None and table.name.lower() in {*binder.names, self.called.lower()}:
+            what = f"{table.name} cannot be joined with itself: a release has no rows to pair"
+            hint = "ask for groups instead: select x, y, count(*) … group by x, y"
+            raise refusal(self.sql, what, place(self.sql, [table]), hint)
         if known is None:
             raise unknown_table(self.sql, table, self.tables)
         side, kind, method = (

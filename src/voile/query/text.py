@@ -125,6 +125,10 @@ def _complaint(sql: str, error: Exception, details: dict[str, Any]) -> tuple[str
     return f"not SQL: {what}", _error_start(sql, details)
 
 
+TOP = re.compile(r"\s*select\s+top\s*\(?\s*(?P<rows>\d+)", re.IGNORECASE)
+"""How another dialect says LIMIT."""
+
+
 def _trees(sql: str) -> list[exp.Expr]:
     try:
         found = sqlglot.parse(sql, dialect=Dialect)
@@ -134,7 +138,12 @@ def _trees(sql: str) -> list[exp.Expr]:
         first = next(iter(sql.split(maxsplit=1)), "").upper()
         if first.isalpha() and first not in QUESTIONS:
             raise not_a_question(sql, first) from None
-        hint = "a word here or before it may be misspelt; names with spaces go in double quotes"
+        hint = (
+            "a word here or before it may be misspelt; names with spaces, and those that are words "
+            'of SQL, go in double quotes: "union"'
+        )
+        if top := TOP.match(sql):
+            hint = f"leave out TOP, and write LIMIT {top['rows']} at the end"
         raise refusal(sql, *_complaint(sql, error, details[0]), hint) from None
     except RecursionError:
         raise too_deep() from None

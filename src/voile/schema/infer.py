@@ -27,6 +27,8 @@ FEWEST_ROWS = 100
 """Of a table in which identifiers that repeat are looked for."""
 EVEN = 0.1
 """How far the numbers of an identifier may be from evenly spread, as a share of them."""
+LENGTHS = 0.05
+"""Of amounts, how many have fewer or more digits than most."""
 IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(p|u|i|hh|case|person|patient|subject|user|customer|member|student|household)?"
     r"(id|idno|ident)([\W_]|$)"
@@ -58,7 +60,21 @@ class ColumnProfile:
         """Nearly every row has its own value, which for text and integers names the person."""
         filled = self.rows - self.nulls
         share = {"categorical": 0.5, "integer": 0.9}.get(self.kind or "", math.inf)
-        return filled >= 20 and self.distinct >= share * filled
+        return filled >= 20 and self.distinct >= share * filled and not self._is_measured
+
+    @property
+    def _is_measured(self) -> bool:
+        """Whether whole numbers are amounts, although few repeat: incomes, areas, inhabitants.
+
+        What is handed out is spread evenly, or has one length. Amounts are many small ones and
+        few large ones.
+        """
+        if self.kind != "integer" or self.values is None or IDENTIFIER_NAME.search(self.name):
+            return False
+        lengths = np.array([len(str(abs(int(as_number(value))))) for value in self.values])
+        _, numbers = np.unique(lengths, return_counts=True)
+        several = np.sort(numbers)[::-1][1:].sum() >= LENGTHS * len(lengths)
+        return bool(several) and not is_handed_out(self.values, surely=False)
 
     @property
     def looks_like_repeated_identifier(self) -> bool:

@@ -99,6 +99,16 @@ def facts(found: Inspection, *, everything: bool) -> list[str]:
         f"promise to each person: --person {escape(name)}"
         for name in found.repeated_identifiers
     ]
+    lines += [
+        f"[yellow]leave out {escape(p.name)}[/yellow]: values of type {escape(p.sql_type)} are not "
+        "published; make it a number or a text in the table, as the hour is of a time of day"
+        for p in found.unpublishable
+    ]
+    lines += [
+        f"[yellow]column {escape(repr(name))} holds {escape(repr(text))} in 1 row[/yellow]: if "
+        "that is a line of totals, delete it from the file"
+        for name, text in found.totals
+    ]
     said = findings_lines(found.findings, everything=everything)
     shown = len(said) if everything else MOST_FINDINGS
     lines += said[:shown]
@@ -186,6 +196,10 @@ def disclosed_lines(disclosed: Sequence[Disclosed]) -> list[str]:
     return lines
 
 
+ONE_ROW = "taken to have one row each; if some have several, add --person COLUMN"
+"""What a promise about rows says about people."""
+
+
 def published_view(done: PublishResult) -> Any:
     """What the steward is shown of a release of any kind."""
     from rich.markup import escape
@@ -194,6 +208,7 @@ def published_view(done: PublishResult) -> Any:
     rows = [
         ["release", escape(str(done.release.path))],
         *([] if done.choice is None else choice_rows(done.choice)),
+        *([] if done.choice is None or done.people is not None else [["people", ONE_ROW]]),
         *[[escape(name), escape(text)] for name, text in (*done.facts(), *done.people_facts())],
         *[["disclosed", escape(line)] for line in disclosed_lines(manifest.disclosed)],
         *[["note", escape(note)] for note in done.notes],

@@ -518,3 +518,13 @@ select corr(age, score, balance) from people
 -- says: one argument too many
 select count_if(member, true) from people
 --     ^
+
+-- says: not SQL
+-- hint: write LIMIT 3 at the end
+select top 3 city, count(*) from people group by city
+--         ^
+
+-- says: people cannot be joined with itself
+-- hint: group by
+select count(*) from people a join people b on a.city = b.city
+--                                 ^

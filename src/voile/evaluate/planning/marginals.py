@@ -240,7 +240,8 @@ def enough(plan: MeasurementPlan, share: float) -> MeasurementPlan:
         pairs = zip(found.measurements, plan.measurements, strict=True)
         return max(found.figure_variance(a) / plan.figure_variance(b) for a, b in pairs if b.scale)
 
-    low, high = 1e-6, min(1e6, LARGEST_SCALE / max(m.scale for m in plan.measurements))
+    scales = [m.scale for m in plan.measurements] + [p.scale for p in plan.places]
+    low, high = 1e-6, min(1e6, LARGEST_SCALE / max(scales))
     for _ in range(100):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if ratio(scaled(plan, middle)) <= share else (low, middle)
@@ -250,7 +251,8 @@ def enough(plan: MeasurementPlan, share: float) -> MeasurementPlan:
 def scaled(plan: MeasurementPlan, times: float) -> MeasurementPlan:
     """The same tables with noise so many times as wide."""
     found = tuple(replace(m, scale=m.scale * times) for m in plan.measurements)
-    return replace(plan, measurements=found)
+    places = tuple(replace(p, scale=p.scale * times) for p in plan.places)
+    return replace(plan, measurements=found, places=places)
 
 
 def rounded_up(epsilon: float) -> float:

@@ -18,8 +18,8 @@ A query that reads columns of which no table was measured is answered by the mod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
@@ -28,6 +28,7 @@ import numpy as np
 
 from voile.answering.arithmetic import Affine
 from voile.answering.axes import ClassAxis
+from voile.answering.bin_shapes import MeasuredPositions
 from voile.answering.columns import (
     APPROXIMATE,
     EstimatedColumn,
@@ -53,11 +54,12 @@ from voile.answering.table_query import (
     table_query_of,
 )
 from voile.answering.walk import answer_from
-from voile.arrays import Floats
+from voile.arrays import Floats, Ints
 from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.marginals.errors import ErrorLaw
+from voile.kinds.marginals.measuring import STEPS
 from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import Model
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
@@ -86,6 +88,28 @@ BEYOND = (
 
 
 @dataclass(frozen=True, eq=False)
+class NoisyPlaces:
+    """Sums of places within the bins of one column, from −½ to ½ a row, with noise."""
+
+    sums: Ints
+    """In steps."""
+    deviation: float
+    """Of the noise, in rows."""
+    ends: tuple[float, float]
+    """Where the first bin begins and the last one ends."""
+
+    def positions(self, counts: Floats, noise: float) -> MeasuredPositions:
+        """Mean places of bins with so many rows, which are off by this noise.
+
+        Bins of fewer rows than the noise on their number have no mean.
+        """
+        rows = np.maximum(counts, max(noise, 1.0))
+        off = np.clip(self.sums / (STEPS * rows), -0.5, 0.5)
+        stderr = np.hypot(self.deviation, np.abs(off) * noise) / rows
+        return MeasuredPositions(0.5 + off, stderr, self.ends)
+
+
+@dataclass(frozen=True, eq=False)
 class MarginalSource:
     """What a release of marginals is counted from."""
 
@@ -97,6 +121,17 @@ class MarginalSource:
     """None: the unbiased tables alone."""
     rows: int | None
     """Rows of the table, where that is public."""
+    means: Mapping[str, NoisyPlaces] = field(default_factory=dict)
+    """Of columns whose means within bins were measured."""
+
+    def bin_positions(self, name: str, counts: Floats) -> MeasuredPositions | None:
+        """The mean place in each bin, where sums of places were measured."""
+        if name not in self.means:
+            return None
+        column = (self.schema.names.index(name),)
+        known = column in self.noisy.plan.variances
+        noise = math.sqrt(self.noisy.cell_variance(column)) if known else 0.0
+        return self.means[name].positions(counts, noise)
 
 
 # ----------------------------------------------------------------------

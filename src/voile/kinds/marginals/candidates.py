@@ -32,6 +32,7 @@ from voile.kinds.marginals.measuring import (
     pure_plan,
     rho_for,
 )
+from voile.kinds.marginals.places import PlaceBudget
 from voile.kinds.marginals.residuals import balanced
 
 FULL_TABLE = 2**16
@@ -65,8 +66,9 @@ def rho_with_choice(promise: EpsilonPromise) -> float:
 
 
 def _candidates(public: PublicSize, noise: Noise, amount: float) -> Iterator[MethodCandidate]:
-    """With one noise."""
+    """With one noise, and what means within bins leave of the budget."""
     sizes = public.sizes
+    amount *= 1 - PlaceBudget(noise, "add-remove", amount).share(public.bins, public.rows)
     budget = MeasuringBudget(noise, "add-remove", amount, amount)
     if public.asked:
         weights = workload_weights(sizes, dict.fromkeys(public.asked, 1.0))

@@ -97,6 +97,10 @@ class MeasuringBudget:
         whole, chosen = (x - cost * (1 + 1e-9) for x in (self.whole, self.with_choice))
         return replace(self, whole=whole, with_choice=chosen, schema=spent)
 
+    def times(self, share: float) -> MeasuringBudget:
+        """A share of it."""
+        return replace(self, whole=self.whole * share, with_choice=self.with_choice * share)
+
 
 @dataclass(frozen=True, eq=False)
 class ChosenTables:
@@ -108,6 +112,10 @@ class ChosenTables:
     rows_figure: int | None = None
     figures: tuple[Ints, ...] = ()
     """Of the first measurements of the plan: these have their noise, and are not drawn again."""
+    rows: float | None = None
+    """About how many there are, where that is public or was looked at with noise."""
+    amount: float = 0.0
+    """The whole budget of which the plan is a part, if not all."""
 
 
 def choose(
@@ -119,6 +127,7 @@ def choose(
     *,
     order: int | None = None,
     known: int | None = None,
+    kept: Callable[[float | None, float], float] = lambda _rows, _amount: 0.0,
     progress: Progress | None = None,
 ) -> ChosenTables:
     """The tables and their noise, within the budget; `order` is chosen where it is not given.
@@ -126,11 +135,17 @@ def choose(
     `known` is the number of rows as learning the domain has shown it, with noise: then there is no
     look at it, and whether there are many columns is decided by their number, which is public.
 
+    `kept` says for about so many rows which share of the budget is for something else.
+
     Rows and counts are looked at with noise only, except for the number of rows where records are
     exchanged, which is public.
     """
     if order is not None:
-        return ChosenTables(_plan(sizes, all_tables(len(sizes), order), budget), order, "all")
+        public = rows if known is None and budget.unit == "exchange" else known
+        about = None if public is None else float(max(1, public))
+        left = budget.times(1 - kept(about, budget.whole))
+        plan = _plan(sizes, all_tables(len(sizes), order), left)
+        return ChosenTables(plan, order, "all", rows=about, amount=budget.whole)
     wide = (len(sizes) if known is not None else sum(size > 1 for size in sizes)) >= WIDE
     amount = budget.with_choice if wide else budget.whole
     scale, figure = None, None
@@ -141,13 +156,14 @@ def choose(
         about = float(max(1, known))
     else:
         about = float(max(1, rows if figure is None else figure))
-    make = _Maker(tuple(sizes), budget, amount, scale, wide=wide)
+    rest = amount * (1 - kept(about, amount))
+    make = _Maker(tuple(sizes), budget, rest, scale, wide=wide)
     found = make.order(about)
     if found == 1 and wide and (number := make.pairs(about)):
         chooser = _Chooser(make, counter, about, source, progress or Silent())
-        return chooser.chosen(number, figure)
+        return replace(chooser.chosen(number, figure), rows=about, amount=amount)
     plan = make.all(found)
-    return ChosenTables(plan, found, "all", figure)
+    return ChosenTables(plan, found, "all", figure, rows=about, amount=amount)
 
 
 def all_tables(columns: int, order: int) -> list[Columns]:

@@ -27,6 +27,13 @@ all add up.
 bars."""
 SEVERAL_ROWS = "- Nothing about people who have several rows, beyond what one row can do."
 """Where nothing says whose a row is."""
+MEANS_FIGURES = (
+    "After the tables follow the `means`, column by column: of each bin the sum over its rows of "
+    "the place in the bin, from −½ at its lower end to ½ at its upper end, times `steps` and "
+    "rounded, with noise of `scale`. The first bin begins at `low` and the last one ends at "
+    "`high`; a whole number x has the place of x + ½. The mean place of a bin is the figure "
+    "divided by `steps` and by the rows of the bin, plus ½."
+)
 WHICH = {
     "all": "of every set of up to {} columns",
     "given": "of the sets of columns that the steward named, up to {} together",
@@ -107,6 +114,8 @@ def accuracy(manifest: MarginalManifest) -> list[str]:
     for one in expected_noise(manifest.plan, known):
         share = "" if one.relative is None else f"{one.relative:.1%}"
         lines.append(f"| {one.columns} | {one.noise:,.3g} | {share} |")
+    if means := [one.column for one in manifest.parameters.means]:
+        lines += ["", f"Means within bins were measured of {', '.join(means)}."]
     return [*lines, ""]
 
 
@@ -118,14 +127,19 @@ def counting(manifest: MarginalManifest) -> list[str]:
         f"{MANIFEST}) by {CELL}: the values of its columns, as the schema lists them, the last "
         "column fastest."
     )
+    means = [MEANS_FIGURES] if p.means else []
     if p.noise == "geometric":
-        return [f"{where} A {FIGURE} is a count with geometric noise of the table's `scale`."]
+        return [
+            f"{where} A {FIGURE} is a count with geometric noise of the table's `scale`.",
+            *means,
+        ]
     return [
         f"{where} A {FIGURE} is a count with rounded normal noise of standard deviation `scale`, "
         "of a table that was centred along every axis and multiplied by the number of its cells N. "
         "To rebuild the table of some columns: divide the figures of each subset of them by its N, "
         "centre again, spread evenly over the other columns (divide by the number of their cells), "
         "and add up. Voile does this, weighs the result with the model, and gives error bars.",
+        *means,
     ]
 
 

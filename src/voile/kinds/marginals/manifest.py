@@ -17,13 +17,15 @@ from voile.kinds.manifest import (
     read_off_disclosed,
     weak_epsilon,
 )
-from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.kinds.marginals.measuring import Measurement, MeasurementPlan, PlaceMeasurement
 from voile.kinds.people import PeopleManifest, ProtectedPeople, about_people
 from voile.learning.account import SchemaAccount
+from voile.noise.normal import LARGEST_SCALE
 from voile.options.choices import Unit
 from voile.privacy.guarantees.statements import Statement, not_kept, void
 from voile.privacy.spent import NOTHING
 from voile.schema import Schema
+from voile.schema.places import NumberPlaces, domain_ends, places_of
 
 MEASUREMENT, CELL, FIGURE = "measurement", "cell", "figure"
 PRODUCT, COLUMN, VALUE, SHARE = "product", "column", "value", "share"
@@ -52,6 +54,18 @@ class MeasuredTable(ManifestPart):
     scale: Finite = Field(ge=0, description="σ of rounded normal noise, or b of geometric noise")
 
 
+class MeasuredMeans(ManifestPart):
+    """Sums of places within the bins of a column, and the noise on each."""
+
+    column: str
+    low: Finite = Field(description="Where the first bin begins, if not at the end of the domain")
+    high: Finite = Field(description="Where the last bin ends, if not at the end of the domain")
+    steps: Literal[65536] = Field(default=65536, description="Into which a bin is cut")
+    scale: Finite = Field(
+        gt=0, le=LARGEST_SCALE, description="σ of rounded normal noise, or b, in steps"
+    )
+
+
 class MarginalParameters(ManifestPart):
     """What was measured, with which noise."""
 
@@ -75,14 +89,20 @@ class MarginalParameters(ManifestPart):
         default=0.0, ge=0, description="ε that it cost, where noise is geometric"
     )
     measurements: list[MeasuredTable] = Field(min_length=1)
+    means: list[MeasuredMeans] = Field(
+        default=[], description="Columns of numbers whose means within bins were measured; their "
+        "figures follow those of the tables",
+    )  # fmt: skip
     schema_account: SchemaAccount | None = Field(
         default=None, description="How the domain was learnt, and at what cost; absent: it was not"
     )
 
     @model_serializer(mode="wrap")
     def _without_account(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Releases whose domain was not learnt are written as they always were."""
+        """Releases without means, or whose domain was not learnt, are written as always."""
         found: dict[str, Any] = handler(self)
+        if not self.means:
+            found.pop("means", None)
         if self.schema_account is None:
             found.pop("schema_account", None)
         return found
@@ -157,7 +177,7 @@ class MarginalManifest(PeopleManifest):
             raise ValueError("a look at the number of rows has a figure and a scale")
         if (self.public_rows is None) != (p.unit == "add-remove"):
             raise ValueError("the number of rows is public if rows are exchanged, else it is not")
-        if self.rows != sum(self.plan.cells(m) for m in self.plan.measurements):
+        if self.rows != self.plan.figures:
             raise ValueError(f"{self.rows} figures are not all that the tables have")
         if self.rows > MOST_FIGURES:
             raise ValueError(f"{self.rows:,} figures are more than {MOST_FIGURES:,}")
@@ -174,6 +194,11 @@ class MarginalManifest(PeopleManifest):
     def weakness(self) -> str:
         """ε is so large that a belief may become near certainty."""
         return weak_epsilon(self.guarantee.epsilon)
+
+    @cached_property
+    def places(self) -> dict[str, NumberPlaces]:
+        """Where the bins lie whose means were measured, by column."""
+        return {one.column: measured_places(self.schema_, one) for one in self.parameters.means}
 
     @cached_property
     def plan(self) -> MeasurementPlan:
@@ -197,12 +222,36 @@ class MarginalManifest(PeopleManifest):
             p.selection_epsilon,
             p.schema_account.spent() if p.schema_account is not None else NOTHING,
             self.rows_per_person,
+            tuple(
+                PlaceMeasurement(place[one.column], self.places[one.column].size, one.scale)
+                for one in p.means
+            ),
         )
 
     @property
     def public_cells(self) -> list[int]:
-        """How many figures each measurement has."""
-        return [self.plan.cells(m) for m in self.plan.measurements]
+        """How many figures each measurement has, tables and then means."""
+        tables = [self.plan.cells(m) for m in self.plan.measurements]
+        return [*tables, *(one.bins for one in self.plan.places)]
+
+
+def measured_places(schema: Schema, means: MeasuredMeans) -> NumberPlaces:
+    """The bins of a column as its means were measured; refused where it can have none."""
+    attribute = next((a for a in schema if a.name == means.column), None)
+    places = None if attribute is None else places_of(attribute, (means.low, means.high))
+    if attribute is None or places is None:
+        raise ValueError(f"means within bins of {means.column!r}, which has none")
+    low, high = domain_ends(attribute)
+    beyond = means.low < low or means.high > high
+    whole = means.low.is_integer() and means.high.is_integer()
+    if means.low > low or means.high < high or (beyond and not attribute.clamp):
+        raise ValueError(
+            f"the bins of {means.column!r} are said to reach from {means.low:g} to "
+            f"{means.high:g}, and its domain from {low:g} to {high:g}"
+        )
+    if places.whole and not whole:
+        raise ValueError(f"the bins of {means.column!r} do not end at whole numbers")
+    return places
 
 
 def order_of(plan: MeasurementPlan, tables: TableChoice) -> int:

@@ -15,6 +15,11 @@ White noise
 on a table is white on each of its centred components, and these are uncorrelated. So several tables
 give component c the variance 1/Σ_{s⊇c} 1/(v_s·Π_{i∈s∖c} n_i), and estimates have the same form.
 
+Means within bins: of each number in bins, the rows of a bin add their places in it, from −½ to ½ in
+STEPS steps (voile.schema.places). A row that is added moves one of these sums by at most STEPS/2,
+an exchange by STEPS in one sum or by STEPS/2 in two: in either norm at most STEPS. They are further
+figures with noise of their own, and what they cost is added (docs/mathematics, section 49).
+
 A person with up to c rows does at most c times what one row does: μ and ε are c times as large, and
 ρ is c² times (docs/mathematics, section 47).
 
@@ -32,7 +37,7 @@ from typing import Literal
 import numpy as np
 
 from voile.arrays import Floats, Ints
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.kinds.marginals.covering import MOST_COLUMNS, covering
 from voile.kinds.marginals.residuals import (
     Columns,
@@ -57,6 +62,8 @@ MOST_WHOLE_COLUMNS: Mapping[Noise, int] = {"gaussian": MOST_COLUMNS, "geometric"
 """Columns of a table: normal noise needs it centred in whole numbers, which grow with each."""
 LARGEST_TABLE = 2**24
 """Cells of a table that is measured: N_c times a count, and its noise, must fit into 64 bits."""
+STEPS = 2**16
+"""Into which a bin is cut where places in it are summed."""
 MOST_ROWS = 2**36
 """Rows of a table: with LARGEST_TABLE, centring five columns in whole numbers stays below 2⁶³."""
 UP = 1 + 1e-12
@@ -70,6 +77,15 @@ class Measurement:
     columns: Columns
     scale: float
     """σ·N_c of rounded normal noise, or b of geometric noise; 0 where no neighbour changes it."""
+
+
+@dataclass(frozen=True)
+class PlaceMeasurement:
+    """The sums of places of one column, by bin, and the scale of the noise on each."""
+
+    column: int
+    bins: int
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -90,9 +106,12 @@ class MeasurementPlan:
     """What learning the domain cost before anything was measured, for a person with all rows."""
     rows_per_person: int = 1
     """c, of the account: a group of c rows has c times the ε and the μ, and c² times the ρ."""
+    places: tuple[PlaceMeasurement, ...] = ()
+    """Sums of places within bins."""
 
     def __post_init__(self) -> None:
         _check_sizes(self.sizes)
+        _check_places(self)
         for measurement in self.measurements:
             _check_measurement(self, measurement)
         if self.rows_scale is not None and not 0 < self.rows_scale <= LARGEST_SCALE:
@@ -113,6 +132,12 @@ class MeasurementPlan:
         """N_c."""
         return math.prod(self.sizes[i] for i in measurement.columns)
 
+    @property
+    def figures(self) -> int:
+        """How many there are in all."""
+        tables = sum(self.cells(m) for m in self.measurements)
+        return tables + sum(p.bins for p in self.places)
+
     # ------------------------------------------------------------------ the account
 
     @cached_property
@@ -127,6 +152,7 @@ class MeasurementPlan:
             precisions[m.columns] = precisions.get(m.columns, 0.0) + more
         ideal = ResidualPlan(self.sizes, {c: 1 / p for c, p in precisions.items()})
         row = look + (ideal.rho if self.unit == "add-remove" else ideal.exchange_rho)
+        row += math.fsum((_moved(self.unit) / p.scale) ** 2 / 2 for p in self.places)
         return row * self.rows_per_person**2 * UP
 
     @property
@@ -143,7 +169,7 @@ class MeasurementPlan:
         """ε with δ = 0; None where noise is Gaussian."""
         if self.noise == "gaussian":
             return None
-        rates = [1 / m.scale for m in self._noisy]
+        rates = [1 / m.scale for m in self._noisy] + [STEPS / 2 / p.scale for p in self.places]
         if self.rows_scale and self.unit == "add-remove":
             rates.append(1 / self.rows_scale)
         moved = math.fsum(rates) * (1 if self.unit == "add-remove" else 2)
@@ -228,6 +254,10 @@ class MeasurementPlan:
         """Of the noise on each of its figures."""
         return self._variance(measurement.scale)
 
+    def place_variance(self, places: PlaceMeasurement) -> float:
+        """Of the noise on each of its sums, in places of one row squared."""
+        return self._variance(places.scale) / STEPS**2
+
     def residual_plan(self) -> ResidualPlan:
         """The variances of the components, as the noise that is drawn has them."""
         variances = {c: _inverse(math.fsum(p)) for c, p in self._precisions.items()}
@@ -267,6 +297,17 @@ class MeasurementPlan:
         return centred(np.asarray(figure.sum(axis=tuple(others))))
 
 
+def _moved(unit: Unit) -> float:
+    """By how much a row moves the sums of places of one column, in steps."""
+    return STEPS / 2 if unit == "add-remove" else float(STEPS)
+
+
+def place_scale(noise: Noise, unit: Unit, amount: float) -> float:
+    """Of the noise on sums of places that cost so much: ρ, or ε."""
+    moved = _moved(unit)
+    return (moved / math.sqrt(2 * amount) if noise == "gaussian" else moved / amount) * (1 + 1e-11)
+
+
 def _inverse(value: float) -> float:
     """1/x, where 0 and ∞ are each other's."""
     if value == 0:
@@ -286,6 +327,21 @@ def _check_sizes(sizes: Sequence[int]) -> None:
     for place, size in enumerate(sizes):
         if size < 1:
             raise ValueError(f"column {place} has {size} values")
+
+
+def _check_places(plan: MeasurementPlan) -> None:
+    """Refuse sums of places that cannot be measured."""
+    columns = [p.column for p in plan.places]
+    if len(set(columns)) < len(columns):
+        raise ValueError("the places of a column are measured twice")
+    for one in plan.places:
+        if not (0 <= one.column < len(plan.sizes) and 0 < one.bins <= plan.sizes[one.column]):
+            raise ValueError(f"{one.bins} bins of column {one.column}")
+        if not 0 < one.scale <= LARGEST_SCALE:
+            raise PromiseError(
+                f"noise of scale {one.scale:g} on places within bins cannot be drawn",
+                hint=f"raise the budget, or say {spelled('bin_means', False)}",
+            )
 
 
 def _check_measurement(plan: MeasurementPlan, measurement: Measurement) -> None:
@@ -328,6 +384,12 @@ def noise_for(plan: MeasurementPlan, source: WordSource, start: int = 0) -> Iter
     for m in plan.measurements[start:]:
         shape = [plan.sizes[i] for i in m.columns]
         yield _noise(plan.noise, m.scale, plan.cells(m), source).reshape(shape)
+
+
+def place_noise(plan: MeasurementPlan, source: WordSource) -> Iterator[Ints]:
+    """The noise of each column's sums of places."""
+    for one in plan.places:
+        yield _noise(plan.noise, one.scale, one.bins, source)
 
 
 def noisy_rows(rows: int, noise: Noise, scale: float, source: WordSource) -> int:

@@ -94,6 +94,12 @@ class MarginalOptions(Options):
         Flag("marginals: who is protected: a row that is added or removed (add-remove), or one "
              "that is exchanged for another (exchange; discloses the number of rows)."),
     ] = "add-remove"  # fmt: skip
+    bin_means: Annotated[
+        bool,
+        Flag("marginals: measure where in their bins numbers lie, from a twentieth of the budget "
+             "where that makes averages sharper, or do not.",
+             name="--bin-means/--no-bin-means"),
+    ] = True  # fmt: skip
     person: PersonOption = None
     rows_per_person: RowsPerPersonOption = None
     schema_share: SchemaShareOption = None
@@ -197,6 +203,7 @@ class MarginalKeywords(TypedDict, total=False):
     tables: Sequence[Sequence[str]] | None
     workload: str | Path | Sequence[str] | None
     unit: Unit
+    bin_means: bool
     person: str | None
     rows_per_person: int | None
     schema_share: float | None

@@ -23,7 +23,7 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.kinds.agreement import TableAgreement, comparison, tails
-from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.kinds.marginals.measuring import STEPS, Measurement, MeasurementPlan
 from voile.kinds.marginals.residuals import centred
 from voile.kinds.plausibility import Surprise, judge, lower_tail, upper_tail
 
@@ -44,6 +44,7 @@ def check_noise(release: MarginalRelease) -> bool:
     """Refuse figures with too little noise or too much; False where none can be seen."""
     plan, figures, names = release.manifest.plan, release.figures, release.schema.names
     found = surprises(plan, figures, names, release.manifest.parameters.rows_figure)
+    found += of_places(release)
     judge(found)
     return bool(found)
 
@@ -58,6 +59,42 @@ def surprises(
     if plan.noise == "geometric":
         found += below_zero(plan, figures, names)
     return found
+
+
+def of_places(release: MarginalRelease) -> list[Surprise]:
+    """Sums of places: none is beyond what all rows of its bin could add, but for noise.
+
+    Bins of one whole number add nothing: there the figure is noise alone.
+    """
+    plan, manifest = release.manifest.plan, release.manifest
+    found = []
+    for one, sums in zip(plan.places, release.place_sums, strict=True):
+        name = release.schema.names[one.column]
+        noise = math.sqrt(plan.place_variance(one))
+        table = (one.column,)
+        known = table in release.noisy.plan.variances
+        counts = release.noisy.table(table)[: one.bins] if known else np.full(one.bins, np.inf)
+        spread = math.sqrt(release.noisy.cell_variance(table)) if known else 0.0
+        most = (np.maximum(counts, 0.0) + FAR_OUT * spread) / 2
+        places = manifest.places[name]
+        if places.whole:
+            most = np.where(places.widths <= 1, 0.0, most)
+        excess = np.maximum(np.abs(sums / STEPS) - most, 0.0) / noise
+        found.append(far_out(f"the means within bins of {name}", excess, plan.noise))
+        alone = sums[most == 0] / STEPS
+        if len(alone) and plan.noise == "gaussian":
+            words = f"the sums of places in bins of one number of {name}"
+            q = float((alone**2).sum()) / noise**2
+            found.append(tails(TableAgreement(words, q, len(alone), 0.0)))
+    return found
+
+
+def far_out(what: str, excess: Floats, noise: str) -> Surprise:
+    """The chance of the largest of some draws, in standard deviations."""
+    largest = float(excess.max(initial=0.0))
+    each = -(largest**2) / 2 if noise == "gaussian" else -math.sqrt(2) * largest
+    chance = min(0.0, each + math.log(2 * max(1, len(excess))))
+    return Surprise(f"{what} are larger than their rows allow", chance)
 
 
 def below_zero(plan: MeasurementPlan, figures: list[Ints], names: list[str]) -> Iterator[Surprise]:

@@ -17,6 +17,7 @@ from voile import __version__
 from voile.arrays import Ints
 from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
+from voile.kinds.choosing import in_per_cent
 from voile.kinds.domain import (
     ACTIVE,
     check_name,
@@ -44,6 +45,7 @@ from voile.kinds.marginals.manifest import (
     LawNumbers,
     MarginalManifest,
     MarginalParameters,
+    MeasuredMeans,
     MeasuredTable,
     ModelParameters,
     TableChoice,
@@ -54,12 +56,20 @@ from voile.kinds.marginals.manifest import (
 from voile.kinds.marginals.measuring import (
     gaussian_plan,
     noise_for,
+    place_noise,
     pure_plan,
     rho_for,
     whole_figures,
 )
 from voile.kinds.marginals.modelling import Model, model_of
 from voile.kinds.marginals.options import DELTA, EPSILON, MarginalKeywords, MarginalOptions
+from voile.kinds.marginals.places import (
+    PlaceBudget,
+    PlacedColumn,
+    measurable,
+    place_sums,
+    with_places,
+)
 from voile.kinds.marginals.release import (
     PART,
     MarginalRelease,
@@ -109,6 +119,8 @@ class MarginalPublication(PublishResult):
             ("rows", f"{self.rows_in:,} in, {self.rows_in - self.rows_dropped:,} counted"),
             ("tables", f"of up to {largest} ({which}), {number}: "
                        f"{manifest.rows:,} figures"),
+            *([("means", f"within the bins of {', '.join(m.column for m in p.means)}")]
+              if p.means else []),
             ("promise", self.release.promise_in_short),
             ("model", f"{model.products:,} products, {model.rows:,.0f} rows"),
             *self._expected(),
@@ -127,11 +139,16 @@ class MarginalPublication(PublishResult):
 
 def in_words(one: ExpectedNoise) -> str:
     """What a count that matters is off by."""
-    alone = f"± {one.noise:,.3g} from the tables alone"
+    alone = f"standard error {one.noise:,.3g} from the tables alone"
     if one.relative is None or one.weighed is None:
         return alone
     share = one.relative * one.weighed / one.noise if one.noise else 0.0
-    return f"± {one.weighed:,.3g} where they hold 1 % of the rows ({share:.1%} of it); {alone}"
+    found = (
+        f"standard error {one.weighed:,.3g} where they hold 1 % of the rows: {in_per_cent(share)} "
+        "of such a count"
+    )
+    alike = f"{one.weighed:.3g}" == f"{one.noise:.3g}"
+    return found if alike else f"{found} ({one.noise:,.3g} from the tables alone)"
 
 
 CHOICES: Mapping[TableChoice, str] = {
@@ -160,6 +177,10 @@ class MarginalInput:
     progress: Progress
     account: SchemaAccount | None = None
     """What learning the domain cost, where it was learnt."""
+    places: tuple[PlacedColumn, ...] = ()
+    """Columns whose means within bins are measured."""
+    sums: tuple[Ints, ...] = ()
+    """The true sums of places of these, in steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,13 +193,12 @@ class MarginalDraft(WrittenDraft):
     def write(self, folder: Path) -> MarginalManifest:
         """Count, add noise, fit the model, and write both."""
         prepared = self.prepared
-        figures = list(noisy(prepared))
-        found = prepared.chosen.plan.estimated(figures, prepared.chosen.rows_figure)
+        figures, plan = list(noisy(prepared)), prepared.chosen.plan
+        sums = list(noisy_places(prepared))
+        found = plan.estimated(figures, prepared.chosen.rows_figure)
         seed = public_seed(prepared.source)
-        model = model_of(
-            found, noise=prepared.chosen.plan.noise, seed=seed, progress=prepared.progress
-        )
-        files = [write_figures(folder, figures), write_model(folder, model)]
+        model = model_of(found, noise=plan.noise, seed=seed, progress=prepared.progress)
+        files = [write_figures(folder, [*figures, *sums]), write_model(folder, model)]
         return manifest_of(prepared, self.options, model, seed).model_copy(update={"files": files})
 
     def done(self, release: MarginalRelease) -> MarginalPublication:
@@ -240,11 +260,19 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
         )
     source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
     account = learnt.account if learnt is not None else None
-    chosen = chosen_terms(options, coded, schema, source, name, progress, account)
+    bins = measurable(schema, table) if options.bin_means else (0,) * len(schema.names)
+    chosen = chosen_terms(options, coded, schema, source, name, progress, account, bins)
+    placed = PlaceBudget(chosen.plan.noise, options.unit, chosen.amount).placed(
+        schema, bins, chosen.rows
+    )
+    sums = place_sums(table, schema.names, placed, drop_nulls=options.drop_nulls)
     most = options.rows_per_person or 1
-    chosen = replace(chosen, plan=replace(chosen.plan, rows_per_person=most))
-    check_size(coded.sizes, [m.columns for m in chosen.plan.measurements])
-    return MarginalInput(name, rows, schema, coded, chosen, source, tuple(notes), progress, account)
+    plan = replace(with_places(chosen.plan, placed), rows_per_person=most)
+    check_size(coded.sizes, [m.columns for m in plan.measurements])
+    return MarginalInput(
+        name, rows, schema, coded, replace(chosen, plan=plan), source, tuple(notes), progress,
+        account, placed, tuple(sums),
+    )  # fmt: skip
 
 
 def published_domain(
@@ -301,6 +329,7 @@ def chosen_terms(
     name: str,
     progress: Progress,
     account: SchemaAccount | None = None,
+    bins: Sequence[int] = (),
 ) -> ChosenTables:
     """The tables and their noise. Nothing of the table is looked at, except with noise."""
     spent = account.spent() if account is not None else NOTHING
@@ -309,7 +338,7 @@ def chosen_terms(
     reserved = reserved_rho(options, len(rows.sizes), budget)
     if reserved:
         budget = replace(budget, whole=budget.with_choice - reserved)
-    found = _chosen(options, rows, schema, source, name, progress, budget, known)
+    found = _chosen(options, rows, schema, source, name, progress, budget, known, bins)
     if reserved and not found.plan.selection_rho:
         found = replace(found, plan=replace(found.plan, selection_rho=reserved))
     return replace(found, plan=replace(found.plan, schema=spent)) if account else found
@@ -335,23 +364,32 @@ def _chosen(
     progress: Progress,
     budget: MeasuringBudget,
     known: int | None,
+    bins: Sequence[int],
 ) -> ChosenTables:
     """The same within what the domain has left of the budget."""
     sizes = rows.sizes
+
+    def kept(about: float | None, amount: float) -> float:
+        return PlaceBudget(budget.noise, budget.unit, amount).share(bins, about)
+
+    def of(weights: Mapping[Columns, float], how: TableChoice) -> ChosenTables:
+        public = rows.rows if known is None and budget.unit == "exchange" else known
+        about = None if public is None else float(max(1, public))
+        found = planned(sizes, weights, budget.times(1 - kept(about, budget.whole)), how)
+        return replace(found, rows=about, amount=budget.whole)
+
     if options.method == "full-table":
-        whole = tuple(range(len(sizes)))
-        return planned(sizes, balanced(sizes, [whole]), budget, "given")
+        return of(balanced(sizes, [tuple(range(len(sizes)))]), "given")
     if options.tables is not None:
-        weights = balanced(sizes, named(options.tables, schema))
-        return planned(sizes, weights, budget, "given")
+        return of(balanced(sizes, named(options.tables, schema)), "given")
     if options.workload is not None:
         asked = workload_sets(options.workload, schema, name)
-        return planned(sizes, workload_weights(sizes, asked), budget, "workload")
+        return of(workload_weights(sizes, asked), "workload")
     if options.order is not None:
         check_number(len(sizes), options.order)
     return choose(
         rows.counts, sizes, rows.rows, budget, source,
-        order=options.order, known=known, progress=progress,
+        order=options.order, known=known, kept=kept, progress=progress,
     )  # fmt: skip
 
 
@@ -503,6 +541,13 @@ def noisy(prepared: MarginalInput) -> Iterator[Ints]:
         progress.advance(1)
 
 
+def noisy_places(prepared: MarginalInput) -> Iterator[Ints]:
+    """The sums of places within bins, with noise: true sums are seen nowhere else."""
+    noise = place_noise(prepared.chosen.plan, prepared.source)
+    for sums, drawn in zip(prepared.sums, noise, strict=True):
+        yield sums + drawn
+
+
 def write_figures(folder: Path, figures: Sequence[Ints]) -> File:
     """All figures in one file, measurement by measurement."""
     (folder / "data").mkdir()
@@ -559,6 +604,15 @@ def manifest_of(
                 MeasuredTable(columns=[names[i] for i in m.columns], scale=m.scale)
                 for m in plan.measurements
             ],
+            means=[
+                MeasuredMeans(
+                    column=one.name,
+                    low=one.places.edges[0],
+                    high=one.places.edges[-1],
+                    scale=one.scale,
+                )
+                for one in prepared.places
+            ],
             schema_account=prepared.account,
         ),
         guarantee=guarantee_of(plan, kind, at),
@@ -573,7 +627,7 @@ def manifest_of(
         nulls=options.nulls,
         disclosed=marginals_disclosed(schema, options.nulls, plan.unit, prepared.account),
         public_rows=prepared.coded.rows if plan.unit == "exchange" else None,
-        rows=sum(plan.cells(m) for m in plan.measurements),
+        rows=plan.figures,
         domain_size=str(schema.size),
         attributes=schema.to_dict()["attributes"],
         files=[],

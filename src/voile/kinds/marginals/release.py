@@ -95,9 +95,18 @@ class MarginalRelease(Release):
         """Whether the rows of that file are counted as rows of the release: figures are."""
         return path == PART
 
-    @cached_property
+    @property
     def figures(self) -> list[Ints]:
-        """The whole figures of each measurement, with their noise."""
+        """The whole figures of each table, with their noise."""
+        return self._figures[: len(self.manifest.plan.measurements)]
+
+    @property
+    def place_sums(self) -> list[Ints]:
+        """The sums of places within bins, of each column whose means were measured."""
+        return self._figures[len(self.manifest.plan.measurements) :]
+
+    @cached_property
+    def _figures(self) -> list[Ints]:
         table = read_parquet(self.path / PART, [FIGURE])
         cells = self.manifest.public_cells
         found: Ints = numpy_array(table.column(FIGURE))
@@ -176,12 +185,21 @@ class MarginalRelease(Release):
         return open_domain(self.schema)  # there are no rows
 
     def _source(self, view: PublicDomain, options: QueryOptions) -> MarginalSource:
-        from voile.kinds.marginals.answering import MarginalSource  # noqa: PLC0415
+        from voile.kinds.marginals.answering import MarginalSource, NoisyPlaces  # noqa: PLC0415
 
         domain = self._sums(view, options.memory, exact=True)
         model = None if options.refine is False else self.model
         rows = self.manifest.public_rows
-        return MarginalSource(view, domain, self.schema, self.noisy, model, rows)
+        means = {
+            one.column: NoisyPlaces(
+                sums, math.sqrt(self.manifest.plan.place_variance(measured)), (one.low, one.high)
+            )
+            for one, measured, sums in zip(
+                self.manifest.parameters.means, self.manifest.plan.places, self.place_sums,
+                strict=True,
+            )
+        }  # fmt: skip
+        return MarginalSource(view, domain, self.schema, self.noisy, model, rows, means)
 
     def stated_beliefs(self) -> StatedBeliefs:
         """What the promise means in beliefs."""
