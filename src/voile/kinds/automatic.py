@@ -267,10 +267,11 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
             f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
             f"could be learnt from about {choice.public.rows:,.0f} rows"
         )
+    listed = listed_changes(changes, spelling, address)
+    anyway = f"publish it all the same: {spelling({'yes': True})}"
     raise UselessError(
         f"nothing of use can be published under ε = {choice.promise.epsilon:g}: {why}",
-        listed_changes(changes, spelling, address)
-        + f"or publish it all the same: {spelling({'yes': True})}",
+        f"{listed}or {anyway}" if listed else anyway,
         changes,
     )
 
