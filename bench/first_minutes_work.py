@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
+import resource
 import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
+
+COMMAND = "from voile.cli import main; main()"
+"""What `voile` runs."""
 
 
 def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
@@ -26,7 +28,7 @@ def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     if published != 0:
         return {"accepted": False, "why": text.strip().splitlines()[0], "seconds": seconds,
-                "command": shlex.join(offered)}  # fmt: skip
+                **taken(), "command": shlex.join(offered)}  # fmt: skip
     made = json.loads(text)
     return {
         "accepted": True,
@@ -37,6 +39,7 @@ def tried(*, table: str, folder: str, seed: int) -> dict[str, Any]:
         "epsilon": made["guarantee"]["epsilon"],
         "rows": made["rows_in"],
         "seconds": seconds,
+        **taken(),
         **felt(table, offered, place),
     }
 
@@ -53,18 +56,15 @@ def felt(table: str, offered: list[str], place: str) -> dict[str, Any]:
 
 
 def said(*words: str) -> tuple[int, str]:
-    """The exit code of a command, and what it wrote."""
-    from voile.cli import main
+    """The exit code of a command in a process of its own, and what it wrote."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["voile", *words]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        try:
-            main()
-            code = 0
-        except SystemExit as left:
-            code = left.code if isinstance(left.code, int) else int(left.code is not None)
-    return code, out.getvalue() if code == 0 else err.getvalue()
+
+def taken() -> dict[str, float]:
+    """What the commands took so far: processor seconds, and the largest memory in bytes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = used.ru_maxrss if sys.platform == "darwin" else used.ru_maxrss * 1024
+    return {"cpu": used.ru_utime + used.ru_stime, "peak": peak}

@@ -54,9 +54,10 @@ def __dir__() -> list[str]:
 def read(source: Any, **how: Unpack[ReadingKeywords]) -> Table:
     """A table to publish: a path, 'dataset:adult', 'postgresql://…::table', or a data frame.
 
-    Of text files: `null_text` names texts that mean NULL; `na=True` reads NA, N/A, null and the
-    like as NULL; `decimal`, `thousands`, `separator`, `encoding`, `dates`, `header`, `skip` and
-    `bad_rows` say how the file is written, where that does not show for certain.
+    `null_text` names texts that mean NULL; `na=True` reads NA, N/A, null and the like as NULL;
+    `decimal`, `thousands` and `dates` say how numbers and dates are written. Of text files only:
+    `separator`, `encoding`, `header`, `skip` and `bad_rows` say how the file is written, where
+    that does not show for certain.
     """
     from voile.engines import connect
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import gzip
 import io
 import re
+import sqlite3
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import voile
+from voile.engines.duckdb.sources import cells
+from voile.engines.duckdb.sources.common import SOURCE
 from voile.engines.table import Table
 from voile.errors import VoileError
 from voile.options.reading import ReadingOptions
+from voile.schema import Schema
 
 D = dt.date
 
@@ -211,9 +220,9 @@ WRONG: list[tuple[str, str | bytes, dict[str, Any], str, dict[str, Any] | str]] 
     ("t.csv", "a,b\n1,2\n", {"decimal": ";"}, "decimal=';' is not known", "use . or ,"),
     ("t.csv", "a,b\n1,2\n", {"thousands": "x"}, "thousands='x' is not known", "a space"),
     ("t.csv", "a,b\n1,2\n", {"decimal": ",", "thousands": ","}, "same character", "thousands='.'"),
-    ("t.csv", "a,b\n1,2\n", {"skip": -1}, "skip=-1 must be at least 0", "header"),
+    ("t.csv", "a,b\n1,2\n", {"skip": -1}, "skip=-1 must be at least 0", "0 leaves none"),
     ("t.csv", "a,b\n1,2\n", {"bad_rows": "keep"}, "bad_rows='keep' is not known", "drop"),
-    ("t.csv.gz", "a,b\n1,2\n" * 20, {}, "t.csv.gz cannot be read", ""),
+    ("t.csv.gz", "a,b\n1,2\n" * 20, {}, "t.csv.gz cannot be read: it is not packed", "mv .*t.csv"),
     ("t.parquet", "a,b\n1,2\n" * 20, {}, "t.parquet cannot be read", ""),
 ]  # fmt: skip
 
@@ -237,20 +246,94 @@ def test_wrong_inputs_are_answered(
     assert len(read(tmp_path, content, name, **how | mended)) >= 1
 
 
-@pytest.mark.parametrize(
-    ("source", "option"),
-    [("dataset:scores", {"na": True}), ("t.parquet", {"decimal": ","})],
-)
-def test_options_of_text_are_refused_elsewhere(
-    source: str, option: dict[str, Any], tmp_path: Path
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+TYPED = pa.table(
+    {
+        "age": ["33", "NA", "41"], "height": ["1,5", "2,25", "3"], "day": ["31/12/2020"] * 3,
+        "zip": ["12345", "54321", "11111"], "sex": ["m", "NA", "f"], "n": [1, -999, 3],
+    }
+)  # fmt: skip
 
-    pq.write_table(pa.table({"a": [1]}), tmp_path / "t.parquet")
-    named = source if source.startswith("dataset:") else str(tmp_path / source)
-    with pytest.raises(VoileError, match="is about text files"):
-        voile.read(named, **option)
+
+def typed_sources(folder: Path) -> Iterator[object]:
+    """The same table in a Parquet file, two databases, and memory."""
+    pq.write_table(TYPED, folder / "t.parquet")
+    yield folder / "t.parquet"
+    yield TYPED
+    yield TYPED.to_pandas().astype({"sex": "category"})
+    with duckdb.connect(folder / "t.duckdb") as con:
+        con.register("typed", TYPED)
+        con.execute("CREATE TABLE t AS FROM typed")
+    yield folder / "t.duckdb"
+    with contextlib.closing(sqlite3.connect(folder / "t.sqlite")) as base, base:
+        base.execute("CREATE TABLE t (age TEXT, height TEXT, day TEXT, zip TEXT, sex TEXT, n INT)")
+        rows = [tuple(row.values()) for row in TYPED.to_pylist()]
+        base.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?)", rows)
+    yield folder / "t.sqlite"
+
+
+def test_texts_of_typed_sources_are_read_as_options_say(tmp_path: Path) -> None:
+    for source in typed_sources(tmp_path):
+        plain = voile.read(source)
+        assert values(plain, "age") == ["33", "NA", "41"]  # its owner calls it text
+        assert [(f.column, f.what, f.stops) for f in plain.findings()] == [
+            ("age", "missing", False)
+        ]
+        table = voile.read(source, na=True, decimal=",", dates="dmy", null_text="-999")
+        assert {name: values(table, name) for name in TYPED.column_names} == {
+            "age": [33, None, 41],
+            "height": [1.5, 2.25, 3.0],
+            "day": [D(2020, 12, 31)] * 3,
+            "zip": [12345, 54321, 11111],  # whole numbers with decimal commas, too
+            "sex": ["m", None, "f"],
+            "n": [1, None, 3],
+        }
+        assert list(table.findings()) == []
+        only = voile.read(source, na=True)
+        assert values(only, "age") == [33, None, 41]
+        assert values(only, "zip") == TYPED["zip"].to_pylist()
+        assert values(only, "height") == TYPED["height"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "option", [{"separator": ";"}, {"encoding": "cp1252"}, {"header": "no"}, {"skip": 2}]
+)
+def test_how_a_text_file_is_written_is_refused_elsewhere(
+    option: dict[str, Any], tmp_path: Path
+) -> None:
+    for source in ("dataset:scores", TYPED, next(iter(typed_sources(tmp_path)))):
+        with pytest.raises(VoileError, match="says how a text file is written") as refused:
+            voile.read(source, **option)
+        assert "leave out" in refused.value.hint
+
+
+def test_a_codebook_names_the_flag_for_na(tmp_path: Path) -> None:
+    content = "age\n33\nNA\n41\n"
+    schema = Schema.from_dict(
+        {"attributes": [{"name": "age", "kind": "integer", "range": [0, 99], "null": True}]}
+    )
+    table = read(tmp_path, content)
+    with pytest.raises(VoileError, match="row 2, column 'age': 'NA'") as refused:
+        table.check_kinds(schema)
+    assert refused.value.hint.endswith("if 'NA' stands for NULL, add na=True")
+    read(tmp_path, content, na=True).check_kinds(schema)
+
+
+def test_columns_are_counted_together_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query for many columns finds what one for each does."""
+    made = {
+        "a": ["1,5", "NA", "x", "1.234,5"], "b": ["31/12/2020", "1.2.20", "", "Dec 1, 2020"],
+        "c": ["true", "false", "?", "TRUE"], "d": ["2020-01-02T10:00", "12 345", "-.5", "1e3"],
+        "e": ["", "", "", ""], "f g": ["some text 12", "+7", "-,5", "2 Feb 2021 10:30"],
+    }  # fmt: skip
+    con = duckdb.connect()
+    con.register("made", pa.table(made))
+    con.execute(f"CREATE TEMP TABLE {SOURCE} AS FROM made")
+    together = cells.count(con, list(made), SOURCE, 4)
+    monkeypatch.setattr(cells, "TOGETHER", 1)
+    monkeypatch.setattr(cells, "ANY_BEGINNING", "(?s).*")
+    monkeypatch.setattr(cells, "ANY_DATE", "(?s).*")
+    assert cells.count(con, list(made), SOURCE, 4) == together
+    assert [found.filled for found in together] == [4, 3, 4, 4, 0, 4]
 
 
 def test_options_do_not_change_what_is_plain(tmp_path: Path) -> None:

@@ -444,7 +444,7 @@ def test_what_is_cut_off(con: Con, tmp_path: Path) -> None:
 
 def test_archives_that_are_not_one_table(con: Con, tmp_path: Path) -> None:
     path = text_file(tmp_path, "a,b\n", "not.zip")
-    with pytest.raises(TableError, match=r"not.zip cannot be read: File is not a zip file"):
+    with pytest.raises(TableError, match=r"not.zip cannot be read: it is not packed"):
         attach(con, path)
     for names in ((), ("a.csv", "b.csv"), ("a.json",)):
         with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:

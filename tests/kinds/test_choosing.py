@@ -15,7 +15,7 @@ import pytest
 import voile
 from tests.support.running import voile as run
 from voile.errors import PromiseError, UsageError
-from voile.kinds.automatic import UselessError, best_of
+from voile.kinds.automatic import UselessError, best_of, choose_method
 from voile.kinds.choosing import (
     MATTERS,
     MIDDLE,
@@ -29,9 +29,17 @@ from voile.kinds.choosing import (
     from_columns,
     weighed,
 )
+from voile.kinds.marginals.choosing import (
+    MOST_FIGURES,
+    MeasuringBudget,
+    chosen_order,
+    figures,
+)
+from voile.kinds.options import AutomaticOptions
 from voile.kinds.registry import built_in_kinds
 from voile.privacy.guarantee import after
 from voile.privacy.spent import NOTHING, Spent
+from voile.progress import Silent
 
 PROMISE = EpsilonPromise(1.0, 1e-9)
 
@@ -139,6 +147,36 @@ def test_columns_that_could_not_be_learnt_count_as_lost() -> None:
 
 
 # ---------------------------------------------------------------------- publishing
+
+
+@pytest.mark.parametrize(("rows", "wards"), [(1_000, 2), (3_000, 9)])
+def test_few_columns_of_few_rows_are_learnt(rows: int, wards: int) -> None:
+    """A ward of 330 rows is listed with probability 1 − 10⁻⁴: its threshold is about 225."""
+    rng = np.random.default_rng(wards)
+    table = pd.DataFrame({"ward": rng.permutation(np.arange(rows) % wards).astype(str),
+                          "age": rng.integers(0, 60, rows)})  # fmt: skip
+    found = choose_method(voile.read(table), AutomaticOptions(simulate_seed=1), Silent())
+    assert found.schema.schema["ward"].size == wards + 1  # and 'other'
+    assert found.choice.chosen.expected_error <= USEFUL
+    promise = found.choice.promise
+    assert promise.spent.delta <= promise.delta
+    assert promise.spent.epsilon_at(promise.delta) == pytest.approx(0.2, rel=1e-3)
+
+
+def test_a_column_of_which_nothing_is_listed_is_noted() -> None:
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"town": [str(i % 900) for i in range(2_000)],
+                          "sex": rng.integers(0, 2, 2_000).astype(str)})  # fmt: skip
+    asked = AutomaticOptions(simulate_seed=1, nulls="as-value", columns=["town", "sex"])
+    (note,) = choose_method(voile.read(table), asked, Silent()).schema.notes
+    assert note.startswith("no value of 'town' has enough rows to be listed: all are 'other'")
+
+
+def test_tables_of_three_columns_are_measured_where_they_are_small_enough() -> None:
+    budget = MeasuringBudget("gaussian", "add-remove", 0.01, 0.01)
+    assert chosen_order([30] * 6, 10**8, budget) == 3
+    assert figures([30] * 16, 3) > MOST_FIGURES[3]
+    assert chosen_order([30] * 16, 10**8, budget) == 2
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3_000, 1), (4_000, 3), (8_000, 6)])

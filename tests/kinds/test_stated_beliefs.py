@@ -85,3 +85,11 @@ def test_the_promise_states_the_delta_that_is_spent() -> None:
 def test_beliefs_near_certainty_are_written_as_such() -> None:
     assert "1 % becomes at most 99.9956 %" in StatedBeliefs(14.626, 29.3, 0.0).in_words()
     assert "at most 100 %" not in StatedBeliefs(40.0, 80.0, 0.0).in_words()
+
+
+def test_groups_of_others_are_explained(tmp_path: Path) -> None:
+    release = voile.publish(people(3_000, 2), name="t", simulate_seed=1, to=tmp_path / "t.voile")
+    grouped = release.query("select c0, count(*) from t group by c0")
+    assert [row["c0"] for row in grouped.rows][-1] == "other"
+    assert sum("'other' of c0: all values that too few rows have" in n for n in grouped.notes) == 1
+    assert not any("other" in note for note in release.query("select count(*) from t").notes)

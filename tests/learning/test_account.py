@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import voile
-from voile.errors import UsageError, VoileError
+from voile.errors import PromiseError, UsageError, VoileError
 from voile.kinds.manifest import CHOSEN, MANIFEST
 from voile.kinds.marginals.manifest import marginals_not_promised
 from voile.learning import LearningBudget, LearntColumn, SchemaAccount, learn_schema
@@ -347,6 +347,18 @@ def test_beliefs_stay_below_certainty(columns: tuple[str, ...]) -> None:
         assert half.posterior == pytest.approx(1 / (1 + math.exp(-2)), rel=1e-6)
     (why,) = (one.explain for one in marginals_not_promised(manifest) if "δ = 0" in one.explain)
     assert ("normal noise" in why) != geometric
+
+
+def test_a_large_delta_is_published_knowingly() -> None:
+    """With δ = 0.4 dozens of 3,000 names are listed; with the δ of the hint, none."""
+    table = people(3000).append_column("name", pa.array([f"name {i}" for i in range(3000)]))
+    options: dict[str, Any] = {"columns": ["town", "name"], "yes": True}
+    with pytest.raises(PromiseError, match="nothing is promised") as raised:
+        voile.publish(table, delta=0.4, **options)
+    assert "delta=1e-09" in (raised.value.hint or "")
+    release: Any = voile.publish(table, delta=0.4, weak=True, **options)
+    assert "The promise is weak" in release.describe()
+    assert list(voile.publish(table, delta=1e-9, **options).schema["name"].domain) == ["other"]
 
 
 def test_what_one_value_of_a_text_file_decides_is_listed(tmp_path: Path) -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_axis
 from voile.answering.cells import ClassFunctions, parts_of
-from voile.answering.source import DomainSource
+from voile.answering.columns import EstimatedColumn, Flags, Formulas
+from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
+from voile.answering.source import DomainSource, predicate_parts, value_range
 from voile.answering.totals import ListedGroups
+from voile.answering.walk import NO_TUPLE
 from voile.arrays import Floats, Ints
+from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Expression, Term
 from voile.query.query import Query
 from voile.schema import Schema
@@ -155,3 +160,56 @@ def crossed(values: Floats, weights: Floats, group: Ints, groups: int) -> Floats
         ],
         axis=1,
     )
+
+
+# ----------------------------------------------------------------------
+# one query, answered from tables
+
+
+Tables = TypeVar("Tables", bound=TableSource)
+
+
+class TableEvidence(Evidence, Generic[Tables]):
+    """Totals from tables with noise: what all kinds of them have in common."""
+
+    def __init__(self, query: Query, source: Tables) -> None:
+        self.query, self.source = query, source
+        self._ranges = checked_ranges(query, distinct([*term_sets(query), (Term(),)]), source)
+        self._base = table_query_of(query, (Term(),), source)
+        check_groups(len(self.groups))
+
+    @property
+    def groups(self) -> ListedGroups:
+        """The groups of the answer."""
+        return self._base.groups
+
+    @abstractmethod
+    def estimator_of(self, formula: Formula) -> Formulas:
+        """Estimates of the totals of a formula."""
+
+    @abstractmethod
+    def quantiles_of(self, formula: Quantile) -> EstimatedColumn:
+        """The estimates of a quantile whose values are finite, one for each group."""
+
+    def column(self, formula: Formula) -> EstimatedColumn:
+        """The estimates of a formula, one for each group."""
+        return self.estimator_of(formula).column(formula)
+
+    def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The values of a formula that has quantiles in it."""
+        return self.estimator_of(formula).values(quantiles)(formula).value
+
+    def quantile(self, formula: Quantile) -> EstimatedColumn:
+        """The estimates of a quantile, one for each group."""
+        parts = [*predicate_parts(self.query.predicate), *predicate_parts(formula.predicate)]
+        value_range(formula.value, parts, self.source, self.query.sql)  # all must be finite
+        return self.quantiles_of(formula)
+
+    def empty(self) -> Flags:
+        """No group is known to be empty."""
+        return np.zeros(len(self.groups), np.bool_)  # noise hides which groups are
+
+    @property
+    def nothing(self) -> str:
+        """Why no tuple counts, where none does."""
+        return "" if (self._base.number >= 0).any() else NO_TUPLE

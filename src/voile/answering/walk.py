@@ -212,6 +212,8 @@ def walk_of(
     evidence: Callable[[Query, KindSource], Evidence], query: Query, source: KindSource
 ) -> AnswerWalk[Evidence]:
     """The walk of a query; totals of more rows than a group's need one of their own."""
+    if others := other_note(query, source.engine.schema):
+        query = replace(query, remarks=(*query.remarks, others))
     if not query.has_whole_totals:
         found = plain_walk(evidence, query, source)
         if not any(a.clamp or a.other is not None for a in source.engine.schema):
@@ -230,6 +232,18 @@ def walk_of(
         remark = UNKNOWN.format(" and ".join(lost))
         query = replace(query, remarks=(*query.remarks, remark))
     return ShareWalk(query, lambda one: evidence(one, source), source.domain.schema, lost)
+
+
+def other_note(query: Query, schema: Schema) -> str:
+    """What the group 'other' of a learnt domain stands for; empty where no group is one."""
+    columns = [schema[g.attributes[0]] for g in query.groups if g.is_column]
+    found = [f"{a.other!r} of {a.name}" for a in columns if a.other is not None]
+    if not found:
+        return ""
+    return (
+        f"{' and '.join(found)}: all values that too few rows have to be listed; an interval that "
+        "reaches 0 says that there may be none"
+    )
 
 
 def plain_walk(

@@ -81,8 +81,8 @@ def connect(source: object, **how: Unpack[ReadingKeywords]) -> Table:
     """The steward's table that a source names; a table is given back as it is.
 
     A source is a path, dataset:NAME, postgresql://…, a data frame, or anything that Arrow reads.
-    `how` says how text files are written: see `voile.options.reading`. `null_text` are texts that
-    stand for NULL in text files, besides the empty one.
+    `how` says how texts are written: see `voile.options.reading`. `null_text` are texts that
+    stand for NULL, in text files besides the empty one.
     """
     from voile.engines.table import Table  # noqa: PLC0415  (which is made by this module)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 
 # ---------------------------------------------------------------------- numbers and values in words
 # Numbers and values as people and JSON read them.
@@ -146,6 +146,7 @@ def checked_confidence(confidence: float) -> float:
     """The confidence itself, refused if it is not a chance between 0 and 1."""
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise UsageError(
-            f"confidence {confidence!r} must lie between 0 and 1", hint="the default is 0.95"
+            f"confidence {confidence!r} must lie between 0 and 1",
+            hint=f"{spelled('confidence', 0.95)} is the default",
         )
     return confidence

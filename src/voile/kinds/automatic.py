@@ -9,7 +9,7 @@ computed: see advice.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,14 @@ from voile.kinds.domain import (
     read_schema,
     refuse_identifiers,
 )
+from voile.kinds.manifest import weak_epsilon
 from voile.kinds.options import AutomaticOptions
 from voile.kinds.people import kept_rows
-from voile.kinds.publishing import PublishResult
+from voile.kinds.publishing import PublishResult, refuse_weakness
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kinds, publishing_kind
 from voile.learning import LearningBudget, LearntSchema, learn_schema
+from voile.learning.budget import Noise
 from voile.noise import Key
 from voile.privacy.gaussian import mu_for
 from voile.progress import Progress, Silent
@@ -53,10 +55,11 @@ from voile.units import counted
 EPSILON, DELTA = 1.0, 1e-9
 LOOK = 0.01
 """The share of the budget for a look at the number of rows, where nothing else is learnt."""
-THRESHOLD_SHARE = 0.1
-"""The share of δ for categories that one person alone has."""
-SCHEMA_SHARE = 0.1
-"""The share of the budget for learning the domain."""
+THRESHOLD_SHARE: Mapping[Noise, float] = {"gaussian": 0.1, "geometric": 0.999}
+"""The share of δ for categories that one person alone has: geometric noise needs none of it."""
+SCHEMA_SHARE: Mapping[Noise, float] = {"gaussian": 0.1, "geometric": 0.2}
+"""The share of the budget for learning the domain. Geometric noise is the better one for counts of
+few columns and the worse one for thresholds, where its tail counts: so more of it goes there."""
 FEW_COLUMNS = 4
 """Up to so many learnt columns geometric noise serves better, for learning and for counting."""
 
@@ -98,6 +101,8 @@ def publish_best(
     `spelling` and `address` are how the caller writes the command, and the table in it.
     """
     asked = AutomaticOptions(**options)
+    if not (asked.weak or asked.simulate_seed is not None):
+        refuse_weakness(weak_epsilon(asked.epsilon or EPSILON))  # before any work is done
     source = connect(table)
     kept = kept_rows(source, asked)
     prepared = choose_method(source if kept is None else kept.table, asked, progress or Silent())
@@ -180,14 +185,12 @@ def learnt_domain(
     names = declared.names if declared is not None else columns_for(source, asked)
     if declared is None and asked.nulls == "error":
         check_no_nulls(source, names)
-    share = LOOK if declared is not None else asked.schema_share or SCHEMA_SHARE
+    noise: Noise = "geometric" if len(names) <= FEW_COLUMNS else "gaussian"
+    share = LOOK if declared is not None else asked.schema_share or SCHEMA_SHARE[noise]
     epsilon, delta = asked.epsilon or EPSILON, asked.delta or DELTA
-    geometric = len(names) <= FEW_COLUMNS
-    amount = share * (epsilon if geometric else mu_for(epsilon, delta) ** 2 / 2)
-    budget = LearningBudget(
-        "geometric" if geometric else "gaussian", amount, THRESHOLD_SHARE * delta,
-        rows_per_person=asked.rows_per_person or 1,
-    )  # fmt: skip
+    amount = share * (epsilon if noise == "geometric" else mu_for(epsilon, delta) ** 2 / 2)
+    thresholds, rows = THRESHOLD_SHARE[noise] * delta, asked.rows_per_person or 1
+    budget = LearningBudget(noise, amount, thresholds, rows_per_person=rows)
     key = Key.fresh() if asked.simulate_seed is None else Key.from_seed(asked.simulate_seed)
     found = learn_schema(
         source, names, budget, key, declared=declared, nulls=asked.nulls, progress=progress
@@ -264,10 +267,11 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
             f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
             f"could be learnt from about {choice.public.rows:,.0f} rows"
         )
+    listed = listed_changes(changes, spelling, address)
+    anyway = f"publish it all the same: {spelling({'yes': True})}"
     raise UselessError(
         f"nothing of use can be published under ε = {choice.promise.epsilon:g}: {why}",
-        listed_changes(changes, spelling, address)
-        + f"or publish it all the same: {spelling({'yes': True})}",
+        f"{listed}or {anyway}" if listed else anyway,
         changes,
     )
 

@@ -47,6 +47,7 @@ def choose_schema(
         table.check_kinds(declared)
         return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
     names = table.check_columns(columns if columns is not None else list(table.columns))
+    table.check_meaning(names)
     check_some_complete(table, names, nulls)
     profiles = table.profiles(names, drop_nulls=nulls == "drop")
     if columns is None:

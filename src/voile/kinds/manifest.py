@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from voile.errors import spelled
 from voile.files import sha256
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
@@ -144,6 +145,10 @@ class Manifest(ManifestPart):
         """Why the promise says next to nothing, as a clause; empty where it says something."""
         return ""
 
+    def stronger(self) -> str:
+        """What to ask for instead of a promise that says next to nothing."""
+        return f"ask for ε: {spelled('epsilon', 1)}"
+
     def sealed(self) -> Self:
         """The same manifest with its digest."""
         return self.model_copy(update={"digest": self._digest()})
@@ -170,7 +175,7 @@ class Manifest(ManifestPart):
         return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
-MEANINGFUL_EPSILON, MEANINGFUL_PRIOR = 10.0, 1e-4
+MEANINGFUL_EPSILON, MEANINGFUL_PRIOR, MEANINGFUL_DELTA = 10.0, 1e-4, 1e-3
 """Beyond these a promise says next to nothing."""
 
 
@@ -180,6 +185,13 @@ def weak_epsilon(epsilon: float | None) -> str:
         return ""
     stated = "no ε is kept" if epsilon is None else f"ε = {epsilon:.4g}"
     return f"{stated}, so that a belief of 1 % may become near certainty"
+
+
+def weak_delta(delta: float) -> str:
+    """Why a δ leaves next to nothing of ε, as a clause; empty where it is small."""
+    if delta <= MEANINGFUL_DELTA:
+        return ""
+    return f"with a probability of δ = {delta:.2g} nothing is promised about a person"
 
 
 def read_off_disclosed(schema: Schema) -> list[Disclosed]:

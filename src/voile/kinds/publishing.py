@@ -217,10 +217,16 @@ def publish(
 
 def refuse_weak(manifest: Manifest) -> None:
     """Refuse a promise that says nothing."""
-    if weakness := manifest.weakness():
+    refuse_weakness(manifest.weakness(), manifest.stronger())
+
+
+def refuse_weakness(weakness: str, stronger: str = "") -> None:
+    """Refuse a promise for this reason, if there is one; `stronger` is what to ask for instead."""
+    if weakness:
+        stronger = stronger or f"ask for ε: {spelled('epsilon', 1)}"
         raise PromiseError(
             f"the promise says next to nothing: {weakness}",
-            hint=f"ask for ε: {spelled('epsilon', 1)}; or publish it knowingly with "
+            hint=f"{stronger}; or publish it knowingly with "
             f"{spelled('weak', True)}, and the release is marked",
         )
 

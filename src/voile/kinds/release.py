@@ -10,9 +10,11 @@ NAME.voile/
 
 from __future__ import annotations
 
+import difflib
 import glob
 import html
 import json
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +29,7 @@ from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.files import check_utf8
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import FORMAT, PARTIAL, REPLACED, VERSION, Manifest
+from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
 from voile.kinds.opening import (
     MISFITS,
     check_hashes,
@@ -539,7 +541,13 @@ def hint_at(missing: Path) -> str:
     name = f".{glob.escape(missing.name)}{REPLACED}*"
     for left in missing.absolute().parent.glob(name):
         return f"a run that was to replace it was killed: rename {left.name!r}, or publish it again"
-    return "a release is a folder"
+    if missing.is_file():
+        return (
+            f"it is a file; `voile publish {shlex.quote(str(missing))}` makes a release of a table"
+        )
+    folders = [p.name for p in missing.absolute().parent.glob("*") if (p / MANIFEST).is_file()]
+    near = difflib.get_close_matches(missing.name, folders, 1)
+    return f"did you mean {near[0]!r}?" if near else "a release is a folder"
 
 
 def fingerprint(tables: Mapping[str, object]) -> Any:

@@ -8,6 +8,7 @@ release that was to be replaced, which the next run puts back if NAME is missing
 from __future__ import annotations
 
 import glob
+import shlex
 import shutil
 import tempfile
 import weakref
@@ -55,10 +56,10 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if target.exists():
         check_is_release(target)
     check_outside(target)
-    if not target.absolute().parent.is_dir():
-        raise UsageError(
-            f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
-        )
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        hint = f"make it first: mkdir -p {shlex.quote(str(parent))}"
+        raise UsageError(f"there is no folder {str(parent)!r}", hint=hint)
 
 
 def put_back(target: Path) -> None:

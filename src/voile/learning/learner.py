@@ -164,7 +164,8 @@ class _Learner:
             left_out=[name for name in self.table.columns if name not in self.names],
         )  # fmt: skip
         account = account.model_copy(update={"delta": account.spent().delta})
-        return LearntSchema(Schema(tuple(attributes)), account, rows, ())
+        notes = tuple(unlisted(a) for a in attributes if a.other is not None and few_listed(a))
+        return LearntSchema(Schema(tuple(attributes)), account, rows, notes)
 
     def _rows(self) -> tuple[float | None, int]:
         """The number of rows with noise; public where rows are exchanged."""
@@ -271,6 +272,19 @@ class _Learner:
                                                                       rows)
         )  # fmt: skip
         return Attribute(name, learnt.kind, domain, null=null, public="learnt", clamp=True)
+
+
+def few_listed(attribute: Attribute) -> bool:
+    """Whether no text is listed: 'other' is all that is left of a column, besides NULL."""
+    return attribute.public == "learnt" and attribute.size - attribute.null == 1
+
+
+def unlisted(attribute: Attribute) -> str:
+    """What is said of such a column."""
+    return (
+        f"no value of {attribute.name!r} has enough rows to be listed: all are "
+        f"{attribute.other!r}; a codebook ({spelled('schema')}) would list them at no cost"
+    )
 
 
 def numbers_of(column: pa.Array, kind: Kind) -> Floats:

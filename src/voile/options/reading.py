@@ -56,7 +56,9 @@ class ReadingOptions(Options):
     header: Annotated[
         HeaderRow | None, Flag("Whether the first line holds the names of the columns: yes or no.")
     ] = None
-    skip: Annotated[int, Flag("Lines to leave out before the header."), Field(ge=0)] = 0
+    skip: Annotated[
+        int, Flag("Lines to leave out before the header.", hint="0 leaves none out"), Field(ge=0)
+    ] = 0
     bad_rows: Annotated[
         BadRows, Flag("Lines with too few or too many cells: error, or drop them.")
     ] = "error"

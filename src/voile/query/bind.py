@@ -367,7 +367,7 @@ def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
     name = node.name if isinstance(node, exp.Table) else short(node)
     return refusal(
         sql, f"there is no table {name!r}", place(sql, [node]),
-        f"{known}give your own tables with {own_table()}",
+        f"{known}give your own tables with {own_table(name)}",
     )  # fmt: skip
 
 

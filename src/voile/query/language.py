@@ -139,9 +139,9 @@ def why_not(node: exp.Expr) -> str:
     return reason
 
 
-def own_table() -> str:
+def own_table(name: str = "name") -> str:
     """How a caller gives a table to look up in."""
-    return spelled("tables", {"name": "file.csv"}, flag="--with")
+    return spelled("tables", {name: "file.csv"}, flag="--with")
 
 
 def why_no_aggregate(node: exp.Expr) -> str:

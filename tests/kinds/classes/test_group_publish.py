@@ -123,6 +123,12 @@ def range_of(text: str) -> tuple[int, int]:
     return int(first), int(last or first)
 
 
+def test_a_table_takes_no_error_model() -> None:
+    frame = people()
+    with pytest.raises(UsageError, match="error_model"):
+        generalize(frame, k=6, error_model=False, **ROLES)
+
+
 def test_a_frame_comes_back_with_its_columns_types_and_order() -> None:
     frame = people()
     made = generalize(frame, k=6, keep_order=True, **ROLES)

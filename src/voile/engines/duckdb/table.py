@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from voile.arrow import numpy_array
-from voile.engines.duckdb.sources import TextNotes, attach
-from voile.engines.duckdb.sources.cells import sentinels
+from voile.engines.duckdb.sources import TextNotes, attach, hidden_gaps
+from voile.engines.duckdb.sources.cells import SURELY_MISSING, sentinels
 from voile.engines.duckdb.sources.common import SOURCE, make_view
 from voile.engines.duckdb.sql import (
     SQL,
@@ -137,9 +137,13 @@ class DuckTable(Table):
     # ------------------------------------------------------------------ looking at it
 
     def findings(self) -> Sequence[ColumnFinding]:
-        """What a steward should decide about its columns, or know of; only text files have such."""
+        """What a steward should decide about its columns, or know of.
+
+        Of a source that has types: only texts that stand for NULL in a column of texts that holds
+        numbers or dates besides, which nobody has to decide.
+        """
         if not self._made.is_text:
-            return ()
+            return () if self.reading.na is not None else hidden_gaps(self._con)
         numbers = [n for n, kind in self.columns.items() if kind in ("BIGINT", "DOUBLE")]
         return (*self._made.findings, *sentinels(self._con, numbers, self._made.with_points))
 
@@ -394,7 +398,8 @@ class DuckTable(Table):
             "in the schema"
         )
         if unread and isinstance(found, str):
-            hint += f"; if {shown} stands for NULL, say {spelled('null_text', found)}"
+            option = ("na", True) if found.strip() in SURELY_MISSING else ("null_text", found)
+            hint += f"; if {shown} stands for NULL, add {spelled(*option)}"
         return SchemaError(f"{where}: {shown} {why} ({domain_in_words(attribute)})", hint=hint)
 
     # ------------------------------------------------------------------ one column in SQL

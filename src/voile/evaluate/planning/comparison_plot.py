@@ -5,17 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.drawing import (
-    INK,
-    OWN_SCALES,
-    SOFT,
-    inline_chart,
-    line_scales,
-    load_altair,
-    logarithmic,
-    requested_error,
-    theme,
-)
+from voile.evaluate import drawing
 from voile.evaluate.planning.comparison import MethodComparison, headline
 from voile.kinds.choosing import USEFUL
 
@@ -23,6 +13,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 WIDTH, HEIGHT = 560, 340
+EPSILON_AXIS = "ε (smaller promises more)"
+ERROR_AXIS = "error of a count of 1 % of the rows, in %"
 LINE = 84
 """Letters of a line below the title."""
 CAPTION = (
@@ -32,23 +24,22 @@ CAPTION = (
 
 def draw(found: MethodComparison) -> alt.VConcatChart:
     """A line for each method, the promise's own ε, and where a release is of no use."""
-    alt = load_altair()
+    alt = drawing.load_altair()
     names = [one.method for one in found.methods]
     rows: list[dict[str, Any]] = [
         {"epsilon": point.epsilon, "error": 100 * error, "method": method}
         for point in found.by_epsilon
         for method, error in point.errors.items()
     ]
-    colours, dashes = line_scales(names)
+    colours, dashes = drawing.line_scales(names)
     legend = alt.Legend(title=None, orient="top", symbolSize=300)
     epsilons, errors = [r["epsilon"] for r in rows], [r["error"] for r in rows]
     lines = (
-        inline_chart(rows)
+        drawing.inline_chart(rows)
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("epsilon:Q", **logarithmic(epsilons, "ε (smaller promises more)", air=1.0)),
-            y=alt.Y("error:Q", **logarithmic(errors, "error of a count of 1 % of the rows, in %",
-                                             air=1.3)),
+            x=alt.X("epsilon:Q", **drawing.logarithmic(epsilons, EPSILON_AXIS, air=1.0)),
+            y=alt.Y("error:Q", **drawing.logarithmic(errors, ERROR_AXIS, air=1.3)),
             color=alt.Color("method:N", scale=colours, legend=legend),
             strokeDash=alt.StrokeDash("method:N", scale=dashes, legend=legend),
             tooltip=[
@@ -62,15 +53,17 @@ def draw(found: MethodComparison) -> alt.VConcatChart:
     here = [{"epsilon": own, "error": 100 * found.expected_error}]
     layers = [
         lines,
-        inline_chart([{"epsilon": own}]).mark_rule(color=SOFT, strokeDash=[2, 3])
+        drawing.inline_chart([{"epsilon": own}]).mark_rule(color=drawing.SOFT, strokeDash=[2, 3])
         .encode(x="epsilon:Q"),
-        inline_chart(here).mark_point(filled=True, size=90, color=INK, opacity=1)
+        drawing.inline_chart(here).mark_point(filled=True, size=90, color=drawing.INK, opacity=1)
         .encode(x="epsilon:Q", y="error:Q"),
-        *requested_error(100 * USEFUL, f"of use below {100 * USEFUL:g} %", align="left", dx=4, x=0),
+        *drawing.requested_error(
+            100 * USEFUL, f"of use below {100 * USEFUL:g} %", align="left", dx=4, x=0
+        ),
     ]  # fmt: skip
     panel = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return theme(
-        alt.vconcat(panel).resolve_scale(**OWN_SCALES),
+    return drawing.theme(
+        alt.vconcat(panel).resolve_scale(**drawing.OWN_SCALES),
         title=f"What {found.name} could be published with",
         subtitle=[headline(found), *wrap(f"ε = {own:g}: {found.in_words}", LINE)],
         caption=CAPTION,

@@ -178,6 +178,11 @@ def generalize(
     not the smallest ranges. Rows are sorted by class unless `keep_order`: their order
     may disclose something.
     """
+    if "error_model" in options:
+        raise UsageError(
+            f"{spelled('error_model')} is for releases: a table has no place for it",
+            hint=f"leave it out, or publish a release with {spelled('method', 'mondrian')}",
+        )
     source = connect(table)
     given: dict[str, Any] = {"qi": qi, "sensitive": sensitive, **options}
     if apply is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import NormalDist
@@ -13,17 +13,20 @@ import numpy as np
 from voile.answering.arithmetic import Affine
 from voile.answering.axes import ClassAxis
 from voile.answering.columns import APPROXIMATE, EstimatedColumn, Flags, Formulas, terms_of
-from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
 from voile.answering.quantiles import (
     CumulativeCounts,
     check_values,
     quantile_column,
     unknown_quantiles,
 )
-from voile.answering.source import predicate_parts, value_range
-from voile.answering.table_query import Places, TableCells, crossed, table_query_of
-from voile.answering.totals import ListedGroups
-from voile.answering.walk import NO_TUPLE, answer_from
+from voile.answering.table_query import (
+    Places,
+    TableCells,
+    TableEvidence,
+    crossed,
+    table_query_of,
+)
+from voile.answering.walk import answer_from
 from voile.arrays import Floats
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
@@ -335,20 +338,12 @@ def answer_conjuncts(
     return answer_from(ConjunctEvidence, query, source, confidence, simultaneous=simultaneous)
 
 
-class ConjunctEvidence(Evidence):
+class ConjunctEvidence(TableEvidence[ConjunctSource]):
     """Totals from tables."""
 
     def __init__(self, query: Query, source: ConjunctSource) -> None:
-        self.query, self.source = query, source
-        self._ranges = checked_ranges(query, distinct([*term_sets(query), (Term(),)]), source)
-        self._base = table_query_of(query, (Term(),), source)
-        check_groups(len(self.groups))
+        super().__init__(query, source)
         self._estimators: dict[tuple[Term, ...], ConjunctEstimator] = {}
-
-    @property
-    def groups(self) -> ListedGroups:
-        """The groups of the answer."""
-        return self._base.groups
 
     def estimator_of(self, formula: Formula) -> ConjunctEstimator:
         """All terms of one formula are from the same tables, so that their errors cancel."""
@@ -364,34 +359,15 @@ class ConjunctEvidence(Evidence):
             )
         return self._estimators[terms]
 
-    def column(self, formula: Formula) -> EstimatedColumn:
-        """The estimates of a formula, one for each group."""
-        return self.estimator_of(formula).column(formula)
-
-    def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
-        """The values of a formula that has quantiles in it."""
-        return self.estimator_of(formula).values(quantiles)(formula).value
-
-    def quantile(self, formula: Quantile) -> EstimatedColumn:
+    def quantiles_of(self, formula: Quantile) -> EstimatedColumn:
         """The estimates of a quantile, one for each group."""
-        parts = [*predicate_parts(self.query.predicate), *predicate_parts(formula.predicate)]
-        value_range(formula.value, parts, self.source, self.query.sql)  # all must be finite
         return conjunct_quantiles(self.query, formula, self.source)
-
-    def empty(self) -> Flags:
-        """No group is known to be empty."""
-        return np.zeros(len(self.groups), np.bool_)  # noise hides which groups are
 
     # ------------------------------------------------------------------ in words
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
         """What the intervals of these columns cover."""
         return APPROXIMATE if any(c.covers == APPROXIMATE for c in estimated) else COVERS
-
-    @property
-    def nothing(self) -> str:
-        """Why no tuple counts, where none does."""
-        return "" if (self._base.number >= 0).any() else NO_TUPLE
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
         """Notes for the analyst on this answer."""

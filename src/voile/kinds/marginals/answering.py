@@ -38,24 +38,22 @@ from voile.answering.columns import (
     terms_of,
 )
 from voile.answering.count_law import whole_interval
-from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
 from voile.answering.quantiles import (
     CumulativeCounts,
     check_values,
     quantile_column,
     unknown_quantiles,
 )
-from voile.answering.source import predicate_parts, value_range
 from voile.answering.table_query import (
     Places,
     TableCells,
+    TableEvidence,
     TableQuery,
     crossed,
     part_index,
     table_query_of,
 )
-from voile.answering.totals import ListedGroups
-from voile.answering.walk import NO_TUPLE, answer_from
+from voile.answering.walk import answer_from
 from voile.arrays import Floats, Ints
 from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
@@ -534,21 +532,13 @@ def answer_marginals(
     return answer_from(MarginalEvidence, query, source, confidence, simultaneous=simultaneous)
 
 
-class MarginalEvidence(Evidence):
+class MarginalEvidence(TableEvidence[MarginalSource]):
     """Totals from tables and a model."""
 
     def __init__(self, query: Query, source: MarginalSource) -> None:
-        self.query, self.source = query, source
-        self._ranges = checked_ranges(query, distinct([*term_sets(query), (Term(),)]), source)
-        self._base = table_query_of(query, (Term(),), source)
-        check_groups(len(self.groups))
+        super().__init__(query, source)
         self._totals: dict[tuple[Term, ...], TotalsOfTables] = {}
         self._estimators: dict[Formula, MarginalEstimator] = {}
-
-    @property
-    def groups(self) -> ListedGroups:
-        """The groups of the answer."""
-        return self._base.groups
 
     def estimator_of(self, formula: Formula) -> MarginalEstimator:
         """The totals of a formula, weighed so that the formula errs least."""
@@ -575,23 +565,9 @@ class MarginalEvidence(Evidence):
         weights = best_weights(totals, slope)
         return MarginalEstimator(ranges, terms, totals, weights, self.source.rows)
 
-    def column(self, formula: Formula) -> EstimatedColumn:
-        """The estimates of a formula, one for each group."""
-        return self.estimator_of(formula).column(formula)
-
-    def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
-        """The values of a formula that has quantiles in it."""
-        return self.estimator_of(formula).values(quantiles)(formula).value
-
-    def quantile(self, formula: Quantile) -> EstimatedColumn:
+    def quantiles_of(self, formula: Quantile) -> EstimatedColumn:
         """The estimates of a quantile, one for each group."""
-        parts = [*predicate_parts(self.query.predicate), *predicate_parts(formula.predicate)]
-        value_range(formula.value, parts, self.source, self.query.sql)  # all must be finite
         return marginal_quantiles(self.query, formula, self.source)
-
-    def empty(self) -> Flags:
-        """No group is known to be empty."""
-        return np.zeros(len(self.groups), np.bool_)  # noise hides which groups are
 
     # ------------------------------------------------------------------ in words
 
@@ -600,11 +576,6 @@ class MarginalEvidence(Evidence):
         if any(column.covers == APPROXIMATE for column in estimated):
             return APPROXIMATE
         return NOISE_ONLY if self.source.model is None else WEIGHED
-
-    @property
-    def nothing(self) -> str:
-        """Why no tuple counts, where none does."""
-        return "" if (self._base.number >= 0).any() else NO_TUPLE
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
         """Notes for the analyst on this answer."""

@@ -65,7 +65,9 @@ SINGLES, SELECTION = 0.2, 0.1
 """Shares of the budget for single columns and for the choice, where pairs are chosen."""
 CLEAR = 0.6
 """The standard error that chosen pairs shall have, in parts of a count that matters."""
-MOST_FIGURES, MOST_TABLES = 2**24, 20_000
+MOST_FIGURES: Mapping[int, int] = {2: 2**24, 3: 2**20}
+"""Of an order that is chosen: a model of more takes minutes, and tables of pairs serve as well."""
+MOST_TABLES = 20_000
 """Of an order that is chosen."""
 RESERVED = 1e-6
 """The share that stands for the choice of choosing nothing: it makes the account zCDP's."""
@@ -263,8 +265,9 @@ class _Maker:
         """Whether all tables of the order can be measured and stored."""
         if sum(math.comb(len(self.sizes), k) for k in range(order + 1)) > MOST_TABLES:
             return False
-        largest = sorted(self.sizes)[-order:]
-        return math.prod(largest) <= LARGEST_TABLE and figures(self.sizes, order) <= MOST_FIGURES
+        if figures(self.sizes, order) > MOST_FIGURES[order]:
+            return False
+        return math.prod(sorted(self.sizes)[-order:]) <= LARGEST_TABLE
 
     def _clear(self, order: int, rows: float) -> bool:
         enough = (ENOUGH_WIDE if self.wide else ENOUGH)[order]

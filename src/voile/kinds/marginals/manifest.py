@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from voile.errors import spelled
 from voile.kinds.manifest import (
     Disclosed,
     Finite,
     ManifestPart,
     chosen_disclosed,
     read_off_disclosed,
+    weak_delta,
     weak_epsilon,
 )
 from voile.kinds.marginals.measuring import Measurement, MeasurementPlan, PlaceMeasurement
@@ -193,7 +195,13 @@ class MarginalManifest(PeopleManifest):
 
     def weakness(self) -> str:
         """ε is so large that a belief may become near certainty."""
-        return weak_epsilon(self.guarantee.epsilon)
+        return weak_epsilon(self.guarantee.epsilon) or weak_delta(self.guarantee.delta)
+
+    def stronger(self) -> str:
+        """A smaller ε, or a smaller δ where that is what is wrong."""
+        if weak_epsilon(self.guarantee.epsilon):
+            return super().stronger()
+        return f"ask for a smaller δ: {spelled('delta', 1e-9)}"
 
     @cached_property
     def places(self) -> dict[str, NumberPlaces]:

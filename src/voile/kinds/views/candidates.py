@@ -17,14 +17,14 @@ from voile.kinds.views.promise import MOST_ROWS
 from voile.privacy.planner import plan
 from voile.privacy.spent import NOTHING
 
-LEAST = 1e-3
-"""The least ε that a view is considered for."""
+LEAST, MOST = 1e-3, 30.0
+"""The least and the largest ε that a view is considered for: beyond, beliefs round to certainty."""
 
 
 def view_candidates(public: PublicSize, promise: EpsilonPromise) -> list[MethodCandidate]:
     """One view, which has no account for a look at the table: only where there was none."""
     epsilon = promise.epsilon - promise.spent.epsilon_at(promise.delta)
-    if not epsilon > LEAST:
+    if not LEAST < epsilon < MOST:
         return []
     prior, posterior = epsilon_promise(epsilon)
     from voile.privacy import DGamma  # noqa: PLC0415  (candidates are seldom asked for)

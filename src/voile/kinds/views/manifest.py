@@ -165,9 +165,10 @@ class ViewManifest(PeopleManifest):
         if stated is not None and stated <= MEANINGFUL_EPSILON:
             return ""
         if promise.prior < MEANINGFUL_PRIOR:
+            of = "" if self.guarantee.likely is None else "about records that are unlikely "
             return (
-                f"it protects beliefs up to d = {promise.prior:.2g} only, and who knows anything "
-                "about a person believes more beforehand"
+                f"it protects beliefs {of}up to d = {promise.prior:.2g} only, and who knows "
+                "anything about a person believes more beforehand"
             )
         if up > MEANINGFUL_EPSILON:
             return f"odds may rise by e^{up:.3g}: a belief of 1 % may become near certainty"

@@ -16,11 +16,12 @@ from voile.engines.duckdb.sources.common import (
 )
 from voile.engines.duckdb.sources.databases import attach_postgres
 from voile.engines.duckdb.sources.files import attach_path
-from voile.engines.duckdb.sources.text import TextNotes, refuse_options
+from voile.engines.duckdb.sources.text import TextNotes
+from voile.engines.duckdb.sources.typed import hidden_gaps, read_texts, refuse_options
 from voile.errors import UsageError
 from voile.options.reading import ReadingOptions
 
-__all__ = ["SOURCE", "TextNotes", "attach"]
+__all__ = ["SOURCE", "TextNotes", "attach", "hidden_gaps"]
 
 
 def attach(
@@ -31,12 +32,21 @@ def attach(
 ) -> str:
     """Make `spec` available in `con` as the view (or temporary table) `source`.
 
-    Returns a short name for the table. `options` say how text files are written; `made` takes up
-    what reading them did. Only `con` itself sees `source`: its cursors are connections of their
-    own.
+    Returns a short name for the table. `options` say how text files are written and what texts
+    mean; `made` takes up what reading them did. Only `con` itself sees `source`: its cursors are
+    connections of their own.
     """
     clear(con)
-    options = options or ReadingOptions()
+    options, made = options or ReadingOptions(), made or TextNotes()
+    name = attach_any(con, spec, options, made)
+    if not made.is_text:
+        with reading(name):
+            read_texts(con, options, made)
+    return name
+
+
+def attach_any(con: Connection, spec: object, options: ReadingOptions, made: TextNotes) -> str:
+    """Make `spec` available by what it is; its short name."""
     if not isinstance(spec, str | Path):
         refuse_options(options, f"a {type(spec).__name__}")
     elif str(spec).partition(":")[0] in ("dataset", "postgresql", "postgres"):
@@ -56,5 +66,5 @@ def attach(
         raise UsageError(f"{scheme}:// is not read", hint=f"what is read: {READS}")
     else:
         with reading(text):
-            name = attach_path(con, text, options, made or TextNotes())
+            name = attach_path(con, text, options, made)
     return short_name(con, name)

@@ -26,10 +26,14 @@ MAYBE_MISSING = ("None", "none", "-", "--", ".", "N.A.", "n.a.")
 """Texts that may be values of a column of texts: Rh '-', 'none' of several answers."""
 SAMPLE = 4096
 """Rows that are looked at first, spread over the table: most columns of texts are plainly that."""
+TEXTS, TOGETHER = "voile_texts", 2**21
+"""A table of the texts that are looked at, and about how many rows of columns go into it."""
 CODES = re.compile(r"[A-Z]{2,3}")
 FEWEST_CODES = 8
 
 Meaning = Literal["text", "number", "date", "boolean"]
+BESIDE = {"number": "numbers", "date": "dates", "boolean": "truth values"}
+"""The meanings of columns that hold more than texts, in words."""
 
 
 @dataclass(frozen=True)
@@ -138,10 +142,11 @@ def look(con: Connection, names: Sequence[str]) -> dict[str, ColumnTexts]:
     (rows,) = con.execute(f"SELECT count(*) FROM {SOURCE}").fetchall()[0]
     stride = max(rows // SAMPLE, 1)
     spread = f"(SELECT * FROM {SOURCE} WHERE rowid % {stride} = 0)"
-    likely = [text for text in (count(con, name, spread) for name in names) if is_likely(text)]
+    sampled = count(con, names, spread, SAMPLE)
+    likely = {text.name: text for text in sampled if is_likely(text)}
     if stride == 1:
-        return {text.name: text for text in likely}
-    return {text.name: count(con, text.name, SOURCE) for text in likely}
+        return likely
+    return {text.name: text for text in count(con, list(likely), SOURCE, rows)}
 
 
 def is_likely(found: ColumnTexts) -> bool:
@@ -151,32 +156,63 @@ def is_likely(found: ColumnTexts) -> bool:
     return 2 * (read + found.filled - found.others) > found.filled > 0
 
 
-def count(con: Connection, name: str, rows: str) -> ColumnTexts:
-    """What the rows of a column hold."""
-    column = f"trim({quote_identifier(name)})"
-    values = f"(SELECT {column} AS t, count(*) AS n FROM {rows} WHERE {column} <> '' GROUP BY 1)"
+def count(con: Connection, names: Sequence[str], rows: str, length: int) -> list[ColumnTexts]:
+    """What about so many rows of some columns hold.
+
+    Many columns are counted by one query: it takes longer to prepare its patterns than to apply
+    them. Those of long tables one by one, since the texts of a column are held in memory.
+    """
+    together = max(1, TOGETHER // max(1, length))
+    some = (names[start : start + together] for start in range(0, len(names), together))
+    return [found for part in some for found in count_together(con, part, rows)]
+
+
+def count_together(con: Connection, names: Sequence[str], rows: str) -> list[ColumnTexts]:
+    """What the rows of some columns hold."""
+    columns = ", ".join(
+        f"trim({quote_identifier(name)}) AS c{place}" for place, name in enumerate(names)
+    )
+    places = ", ".join(f"c{place}" for place in range(len(names)))
+    con.execute(
+        f"CREATE OR REPLACE TEMP TABLE {TEXTS} AS SELECT c, t, count(*) AS n "
+        f"FROM (SELECT {columns} FROM {rows}) UNPIVOT (t FOR c IN ({places})) "
+        "WHERE t <> '' GROUP BY ALL"
+    )
+    filled = con.execute(f"SELECT c, sum(n) FROM {TEXTS} GROUP BY c").fetchall()
+    sums = ", ".join(f"coalesce(sum(n) FILTER ({each}), 0)" for each in CONDITIONS)
+    dashed = f"CASE WHEN {matches(ANY_DATE)} THEN {plain_day('t')} END"
+    counted = con.execute(
+        f"SELECT c, {sums} FROM (SELECT c, t, n, {dashed} AS day FROM {TEXTS} "
+        f"WHERE {matches(ANY_BEGINNING)}) GROUP BY c"
+    ).fetchall()
     gone = f"lower(t) IN ({', '.join(map(quote_literal, MISSING))})"
-    conditions = [
-        *[matches(style.pattern) for style in STYLES],
-        *[is_date(each) for each in ORDERS.values()],
-        *[is_date(each) for each in SHORT_YEARS.values()],
-        "lower(t) IN ('true', 'false')",
-        matches(f".*{TIME_OF_DAY}"),
-        matches(r"[+-]?\d+,(\d{1,2}|\d{4,})"),
-        matches(r"[+-]?\d{1,3}([,. ']\d{3})+([,.]\d+)?"),
-        matches(r"[+-]?\d{4,}([,.]\d+)?"),
+    texts = con.execute(f"SELECT c, t, n FROM {TEXTS} WHERE {gone} ORDER BY n DESC, t").fetchall()
+    con.execute(f"DROP TABLE {TEXTS}")
+    filled_at = {column: int(n) for column, n in filled}
+    counted_at = {column: [int(each) for each in found] for column, *found in counted}
+    nothing = [0] * len(CONDITIONS)
+    return [
+        column_texts(
+            name,
+            filled_at.get(f"c{place}", 0),
+            {str(text): int(n) for column, text, n in texts if column == f"c{place}"},
+            counted_at.get(f"c{place}", nothing),
+        )
+        for place, name in enumerate(names)
     ]
-    sums = ", ".join(f"coalesce(sum(n) FILTER ({each}), 0)" for each in conditions)
-    row = con.execute(f"SELECT coalesce(sum(n), 0), {sums} FROM {values}").fetchall()[0]
-    texts = con.execute(f"SELECT t, n FROM {values} WHERE {gone} ORDER BY n DESC, t").fetchall()
-    filled, *found = (int(each) for each in row)
+
+
+def column_texts(
+    name: str, filled: int, missing: Mapping[str, int], found: Sequence[int]
+) -> ColumnTexts:
+    """All rows of a column, and those of each of CONDITIONS."""
     styles, rest = found[: len(STYLES)], found[len(STYLES) :]
     orders, rest = rest[: len(ORDERS)], rest[len(ORDERS) :]
     short, rest = rest[: len(SHORT_YEARS)], rest[len(SHORT_YEARS) :]
     return ColumnTexts(
         name,
         filled,
-        {str(text): int(n) for text, n in texts},
+        missing,
         dict(zip(STYLES, styles, strict=True)),
         dict(zip(ORDERS, orders, strict=True)),
         dict(zip(SHORT_YEARS, short, strict=True)),
@@ -190,17 +226,45 @@ def matches(pattern: str) -> str:
 
 
 def is_date(order: tuple[str, str]) -> str:
-    """True of a text `t` that is a date in an order."""
+    """True of a text `t` that is a date in an order; `day` is it with dashes, without a time."""
     pattern, form = order
-    return f"{matches(f'{pattern}({TIME_OF_DAY})?')} AND {day('t', form)} IS NOT NULL"
+    return f"day IS NOT NULL AND {matches(f'{pattern}({TIME_OF_DAY})?')} AND " + (
+        f"{parsed_day('day', form)} IS NOT NULL"
+    )
 
 
 def day(text: str, form: str) -> str:
     """The SQL of the day that a text writes in a form, without its time of day."""
+    return parsed_day(plain_day(text), form)
+
+
+def plain_day(text: str) -> str:
+    """The SQL of a date with dashes between its parts, without its time of day."""
     date = f"regexp_replace({text}, {quote_literal(f'{TIME_OF_DAY}$')}, '')"
-    plain = f"regexp_replace({date}, {quote_literal(f',?{SIGN}')}, '-', 'g')"
+    return f"regexp_replace({date}, {quote_literal(f',?{SIGN}')}, '-', 'g')"
+
+
+def parsed_day(plain: str, form: str) -> str:
+    """The SQL of the day that such a date stands for; NULL where there is none."""
     forms = [form, form.replace("%b", "%B")] if "%b" in form else [form]
     return f"try_strptime({plain}, {sql_list(forms)})"
+
+
+ANY_DATE = rf"[0-9A-Za-z]{{1,9}}{SIGN}[0-9A-Za-z]{{1,9}},?{SIGN}\d.*"
+"""What every date looks like."""
+ANY_BEGINNING = r"[-+.,]{0,2}\d.*|[A-Za-z]{3,9}[-/. ]\d.*|(?i:true|false)"
+"""How a text begins for which any of the conditions may hold: most free texts do not."""
+CONDITIONS = (
+    *[matches(style.pattern) for style in STYLES],
+    *[is_date(each) for each in ORDERS.values()],
+    *[is_date(each) for each in SHORT_YEARS.values()],
+    "lower(t) IN ('true', 'false')",
+    matches(f".*{TIME_OF_DAY}"),
+    matches(r"[+-]?\d+,(\d{1,2}|\d{4,})"),
+    matches(r"[+-]?\d{1,3}([,. ']\d{3})+([,.]\d+)?"),
+    matches(r"[+-]?\d{4,}([,.]\d+)?"),
+)
+"""What is asked of every text `t`, in the order of the fields of ColumnTexts."""
 
 
 # ---------------------------------------------------------------------- deciding
@@ -341,7 +405,7 @@ def finding_of(con: Connection, found: ColumnTexts, one: ColumnMeaning) -> Colum
         texts = frequent(con, one.name, "TRUE")
         return ColumnFinding(one.name, what, texts, (*one.doubts, as_text), stops=True)
     if one.meaning != "text" and found.missing:
-        beside = {"number": "numbers", "date": "dates", "boolean": "truth values"}[one.meaning]
+        beside = BESIDE[one.meaning]
         settled = (("na", True),)
         return ColumnFinding(one.name, "missing", found.missing, settled, beside, stops=True)
     return None

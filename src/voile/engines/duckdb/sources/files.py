@@ -28,12 +28,8 @@ from voile.engines.duckdb.sources.common import (
     reading,
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
-from voile.engines.duckdb.sources.text import (
-    TextNotes,
-    attach_text,
-    refuse_options,
-    spreadsheet_hint,
-)
+from voile.engines.duckdb.sources.text import TextNotes, attach_text, spreadsheet_hint
+from voile.engines.duckdb.sources.typed import refuse_options
 from voile.errors import TableError, UsageError
 from voile.options.reading import ReadingOptions
 
@@ -68,7 +64,10 @@ def attach_path(con: Connection, text: str, options: ReadingOptions, made: TextN
     if kind in {"duckdb", "sqlite"}:
         return (attach_duckdb if kind == "duckdb" else attach_sqlite)(con, files[0], table)
     if table:
-        raise UsageError(f"{path} is not a database, so '::{table}' names nothing in it")
+        raise UsageError(
+            f"{path} is not a database, so '::{table}' names nothing in it",
+            hint=f"name the file alone: {path}",
+        )
     if kind == "text":
         attach_text(con, files, options, made)
     elif kind == "parquet":
@@ -99,7 +98,8 @@ def _find(text: str) -> tuple[Path, list[Path]]:
     found = (p for p in sorted(root.glob(str(path.relative_to(root)))) if p.is_file())
     files = [p for p in found if not p.name.startswith(".")]
     if not files:
-        raise UsageError(f"no file matches {text}")
+        beside = tables_beside(path)
+        raise UsageError(f"no file matches {text}", hint=f"there is {beside}" if beside else "")
     return root, files
 
 
@@ -112,10 +112,20 @@ def _folder_hint(text: str, path: Path) -> str:
 
 def _missing(text: str, path: Path) -> UsageError:
     if not path.parent.is_dir():
-        return UsageError(f"there is no file {text}", hint=f"there is no folder {path.parent}")
+        above = next(folder for folder in path.parents if folder.is_dir())
+        near = f"; did you mean {path.name!r} in {above}?" if (above / path.name).exists() else ""
+        hint = f"there is no folder {path.parent}{near}"
+        return UsageError(f"there is no file {text}", hint=hint)
     names = [entry.name for entry in path.parent.iterdir()]
     near = " or ".join(map(repr, difflib.get_close_matches(path.name, names)))
     return UsageError(f"there is no file {text}", hint=f"did you mean {near}?" if near else "")
+
+
+def tables_beside(path: Path) -> str:
+    """Some files of the ending that a pattern has, where it looks."""
+    folder = next(folder for folder in path.parents if folder.is_dir())
+    found = sorted(p.name for p in folder.iterdir() if p.suffix and p.suffix == path.suffix)
+    return ", ".join(map(repr, found[:5])) + (", …" if len(found) > 5 else "")
 
 
 def _kind(file: Path) -> str:

@@ -10,6 +10,7 @@ import io
 import itertools
 import lzma
 import re
+import shlex
 import shutil
 import zipfile
 from collections import Counter
@@ -43,7 +44,7 @@ HEAD = 2**20
 RECORDS = 200
 """Lines that are parted to find the separator."""
 MAGIC = {b"\x1f\x8b": ".gz", b"(\xb5/\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz",
-         b"PK\x03\x04": ".zip"}  # fmt: skip
+         b"PK\x03\x04": ".zip", b"PK\x05\x06": ".zip"}  # fmt: skip
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
@@ -70,14 +71,6 @@ class TextNotes:
     with_points: list[str] = field(default_factory=list)
     """Columns of numbers that may be written with decimals: 555.0."""
     is_text: bool = False
-
-
-def refuse_options(options: ReadingOptions, what: str) -> None:
-    """Refuse options of text files for a source that says itself what its values are."""
-    given = [name for name in options.given_keywords() if name != "null_text"]
-    if given:
-        shown = spelled(given[0], getattr(options, given[0]))
-        raise UsageError(f"{shown} is about text files, and {what} is none", hint="leave it out")
 
 
 def attach_text(
@@ -130,12 +123,20 @@ def unpack(file: Path, folder: Path) -> Path:
 
 
 def packing(file: Path) -> str:
-    """How a file is packed: by its name, or by its first bytes where the name says nothing."""
-    if file.suffix.lower() in (*PACKED, ".zip"):
-        return file.suffix.lower()
+    """How a file is packed, by its first bytes; refused where its name says otherwise."""
     with file.open("rb") as stream:
         start = stream.read(6)
-    return next((suffix for magic, suffix in MAGIC.items() if start.startswith(magic)), "")
+    found = next((suffix for magic, suffix in MAGIC.items() if start.startswith(magic)), "")
+    named = file.suffix.lower()
+    if named in (*PACKED, ".zip") and found != named:
+        plain = file.with_suffix(found)
+        other = plain if found or plain.suffix.lower() in TEXT else file.with_suffix(".csv")
+        is_what = f"a {found} file" if found else "not packed"
+        raise TableError(
+            f"{file} cannot be read: it is {is_what}, and its name says {named}",
+            hint=f"name it as what it is: {shlex.join(['mv', str(file), str(other)])}",
+        )
+    return found
 
 
 def only_member(archive: zipfile.ZipFile, file: Path) -> IO[bytes]:
