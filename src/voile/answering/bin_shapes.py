@@ -27,7 +27,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.schema import Attribute
-from voile.schema.places import NumberPlaces, places_of
+from voile.schema.places import NumberPlaces, domain_ends, places_of
 
 COMMON, OWN = 0.16, 0.14
 """Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
@@ -150,6 +150,7 @@ def shapes_of(
     common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
     if measured is not None:
         mean, common, own = weighed(mean, measured)
+        own = with_open_ends(own, mean, places.edges, domain_ends(attribute))
     found = BinShapes(attribute.name, places, share, mean, common, own)
     if not whole:
         return found
@@ -171,6 +172,24 @@ def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Flo
     noise = np.where(trust > 0, noise, 0.0)
     own = np.sqrt(trust**2 * noise + (1 - trust) ** 2 * OWN**2)
     return mean, (1 - trust) * COMMON, own
+
+
+def with_open_ends(
+    own: Floats, mean: Floats, edges: Sequence[float], listed: tuple[float, float]
+) -> Floats:
+    """Errors of means that include what may lie still further out than places were measured.
+
+    With q the mean place of an end bin, from its inner end on, numbers further out add about
+    q²/(1 − q) of its width: next to nothing where q is small, and without bound as it goes to 1.
+    """
+    found = own.copy()
+    for end, reaches, q in (
+        (0, edges[0] < listed[0], 1 - mean[0]),
+        (-1, edges[-1] > listed[1], mean[-1]),
+    ):
+        if reaches:
+            found[end] = math.hypot(found[end], q * q / max(1 - q, 1e-3))
+    return found
 
 
 # ---------------------------------------------------------------------- truncated exponentials

@@ -17,6 +17,7 @@ from scipy import special, stats
 
 import voile
 from tests.support.soak import rounds
+from voile.answering.bin_shapes import with_open_ends
 from voile.arrays import Floats, Ints
 from voile.errors import ReleaseError
 from voile.kinds.marginals.measuring import (
@@ -205,6 +206,17 @@ def test_ends_that_stand_for_more_reach_further() -> None:
     assert places_of(Attribute("n", "integer", Range(5, 71))) is None
     whole = places_of(Attribute("n", "integer", WholeBins((-4.0, 0.0, 2.0, 4.0)), clamp=True))
     assert whole is not None and whole.edges[0] < -4
+
+
+def test_ends_that_are_full_have_wide_intervals() -> None:
+    """What is further out than places were measured is unknown where the end is full."""
+    own, ends = np.full(3, 0.01), (1.0, 2.0)
+    edges = (0.0, 1.2, 1.6, 5.0)
+    low, high = (with_open_ends(own, np.array([1.0, 0.5, q]), edges, ends) for q in (0.05, 0.95))
+    np.testing.assert_allclose(low, own, rtol=0.05)
+    assert high[2] > 10 and high[1] == own[1]
+    closed = with_open_ends(own, np.array([0.0, 0.5, 1.0]), edges, (0.0, 5.0))
+    np.testing.assert_array_equal(closed, own)
 
 
 # ---------------------------------------------------------------------- releases
