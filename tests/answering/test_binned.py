@@ -15,6 +15,7 @@ import voile
 from voile.answering.bin_shapes import (
     COMMON,
     OWN,
+    BinShapes,
     MeasuredPositions,
     mean_of,
     positions,
@@ -22,8 +23,10 @@ from voile.answering.bin_shapes import (
     rates,
     shapes_of,
     weighed,
+    whole_mean_of,
 )
 from voile.schema import Attribute, WholeBins
+from voile.schema.places import NumberPlaces
 
 ROWS = 12_000
 GROUPS = ("a", "b", "c", "d")
@@ -219,12 +222,36 @@ def test_whole_bins_hide_nothing(release: Any) -> None:
 
 def test_densities_within_bins() -> None:
     means = np.array([0.001, 0.05, 0.3, 0.5, 0.7, 0.95, 0.999])
-    found = rates(means)
+    found = rates(means, mean_of)
     np.testing.assert_allclose(mean_of(found), means, atol=1e-6)
     shares = (np.arange(20_000) + 0.5) / 20_000
     drawn = positions(found[:, None], shares[None, :])
     np.testing.assert_allclose(drawn.mean(axis=1), means, atol=1e-4)
     assert (np.diff(drawn, axis=1) >= 0).all()
+
+
+def test_whole_numbers_in_a_bin_follow_a_geometric_law() -> None:
+    """By the law itself: probabilities e^{aj} of j = 0, …, w − 1."""
+    widths = np.array([1.0, 2.0, 3.0, 10.0, 60.0])
+    for rate in (-300.0, -7.0, -0.5, 1e-5, 0.5, 7.0, 300.0):
+        exact = []
+        for width in widths:
+            j = np.arange(width)
+            chances = np.exp(rate / width * (j - (width - 1) * (rate > 0)))
+            exact.append(((j + 0.5) / width) @ (chances / chances.sum()))
+        found = whole_mean_of(np.full(5, rate), widths)
+        np.testing.assert_allclose(found, exact, atol=1e-6)
+
+
+def test_points_of_few_whole_numbers_have_their_mean() -> None:
+    places = NumberPlaces((0.0, 1.0, 3.0, 13.0), whole=True)  # 0; 1, 2; 3, …, 13
+    for mean in ([0.5, 0.25, 0.1], [0.5, 0.5, 0.5], [0.5, 0.75, 0.95]):
+        shape = BinShapes("n", places, np.full(3, 1 / 3), np.array(mean), np.zeros(3), np.zeros(3))
+        points = shape.points(64)
+        np.testing.assert_allclose(points.mean(axis=1), shape.means, atol=0.15)
+        assert (points[0] == 0).all() and (points == np.floor(points)).all()
+    assert (BinShapes("n", places, np.full(3, 1 / 3), np.array([0.5, 0.25, 0.5]), np.zeros(3),
+                      np.zeros(3)).points(64)[1] == 1).all()  # fmt: skip
 
 
 def test_predicted_means_of_an_exponential_law() -> None:
@@ -233,7 +260,7 @@ def test_predicted_means_of_an_exponential_law() -> None:
     partial = -(edges + 3) * np.exp(-edges / 3)
     means = np.diff(partial) / np.diff(below)
     exact = (means - edges[:-1]) / np.diff(edges)
-    found = predicted_means(1e6 * np.diff(below), np.diff(edges))
+    found = predicted_means(1e6 * np.diff(below), NumberPlaces(tuple(edges), whole=False))
     assert np.abs(found - exact).max() < 0.04
     assert np.abs(0.5 - exact).max() > 0.3
 

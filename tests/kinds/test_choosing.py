@@ -144,6 +144,7 @@ def test_columns_that_could_not_be_learnt_count_as_lost() -> None:
         return best_of(PublicSize(sizes, 50_000, lost), PROMISE).chosen.expected_error
 
     assert error(0) < USEFUL and error(6) == math.inf
+    assert error(1) == pytest.approx(error(0), rel=0.3)  # a few are noted, and the others of use
 
 
 # ---------------------------------------------------------------------- publishing
@@ -160,7 +161,9 @@ def test_few_columns_of_few_rows_are_learnt(rows: int, wards: int) -> None:
     assert found.choice.chosen.expected_error <= USEFUL
     promise = found.choice.promise
     assert promise.spent.delta <= promise.delta
-    assert promise.spent.epsilon_at(promise.delta) == pytest.approx(0.2, rel=1e-3)
+    spent = promise.spent.epsilon_at(promise.delta)
+    assert 0.1999 < spent < 0.3 + 1e-9  # more than a fifth where the noise is large beside the rows
+    assert (spent > 0.21) == (rows == 1_000)
 
 
 def test_a_column_of_which_nothing_is_listed_is_noted() -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,10 @@ def test_the_comparison_can_fail() -> None:
 def test_a_series_that_an_earlier_version_began_goes_on(tmp_path: Path) -> None:
     """Unchanged rows give the view that was published then; changed rows give the next one."""
     shutil.copy(FOLDER / "monthly.series", tmp_path)
+    shutil.copytree(FOLDER / "series.voile", tmp_path / "series.voile")
+    with closing(sqlite3.connect(tmp_path / "monthly.series")) as ledger, ledger:
+        place = str(tmp_path / "series.voile")  # where it lay then is not on this machine
+        ledger.execute("update views set path = ? where number = 2", (place,))
     options: dict[str, Any] = {
         "series": "monthly", "views": 3, "changes_at_most": 50, "prior": 0.01,
         "simulate_seed": 11, "ledger": tmp_path / "monthly.series",

@@ -446,7 +446,10 @@ def test_awkward_values_and_names() -> None:
         voile.publish(pa.table({"age": [5, 999], "v": [1, 2]}), schema=schema, **WIDE)
     with pytest.raises(SchemaError, match=r"row 2, column 'age': '\?'") as unread:
         voile.publish(pa.table({"age": ["5", "?"]}), schema=schema, **WIDE)
-    assert "null_text='?'" in (unread.value.hint or "")
+    assert "na=True" in (unread.value.hint or "")
+    mended = voile.read(pa.table({"age": ["5", "?"] * 50}), na=True)
+    done = publish_table(mended, schema=schema, nulls="drop", simulate_seed=1, **WIDE)
+    assert done.rows_dropped == 50
     with pytest.raises(TableError, match="'x' holds an infinite value"):
         voile.publish(pa.table({"x": [1.0, float("inf"), 2.0] * 9}), **WIDE)
     with pytest.raises(SchemaError, match="9223372036854775808"):

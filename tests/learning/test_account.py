@@ -111,6 +111,20 @@ def test_all_looks_together_cost_the_budget(noise: Any, unit: Any, rows_per_pers
     assert account.spent().delta <= 1e-8
 
 
+@pytest.mark.parametrize("noise", ["gaussian", "geometric"])
+def test_a_budget_grows_where_rows_are_few_and_never_beyond_its_most(noise: Any) -> None:
+    """Recomputed from the scales alone; how much follows from the noisy number of rows."""
+    for rows, grown in ((60, True), (2_000_000, False)):
+        budget = LearningBudget(noise, 0.02, 1e-8, most=0.07)
+        table = voile.read(pa.table({"n": np.arange(rows) % 5, "x": np.arange(rows) % 7 / 4}))
+        account = learn_schema(table, ["n", "x"], budget, Key.from_seed(3)).account
+        rates = [1 / scale for column in account.columns for scale in column.scales]
+        rates.append(1 / (account.rows_scale or math.inf))
+        cost = sum(r * r for r in rates) / 2 if noise == "gaussian" else sum(rates)
+        assert cost == pytest.approx(0.07 if grown else 0.02, rel=1e-6)
+        assert cost <= 0.07 * (1 + 1e-9)
+
+
 # ---------------------------------------------------------------------- neighbours
 
 

@@ -12,21 +12,23 @@ A release knows of a binned number which bin it is in, and no more. What is assu
             they are a sample of the rows in the bin
 
 COMMON, OWN and TILT were chosen on real tables: docs/mathematics, section 44. Whole numbers
-have the position (x + ½ − a)/(b − a), and days are whole numbers.
+have the position (x + ½ − a)/(b − a), and days are whole numbers; their shape is the truncated
+exponential rounded down, a truncated geometric law. Where a range lists single whole numbers, an
+end that reaches further is taken to hold the number that is listed, if nothing else was measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from voile.arrays import Floats
-from voile.schema import Attribute
+from voile.arrays import Bools, Floats
+from voile.schema import Attribute, Range
 from voile.schema.places import NumberPlaces, domain_ends, places_of
 
 COMMON, OWN = 0.16, 0.14
@@ -39,6 +41,8 @@ NEARLY = 1e-3
 """Rates of densities that are as good as flat."""
 HALF_ROW = 0.5
 """What an empty bin is taken to hold, so that its density has a logarithm."""
+FINE = 64
+"""Whole numbers in a bin from which on they are as good as any numbers."""
 
 
 @runtime_checkable
@@ -112,13 +116,26 @@ class BinShapes:
     def points(self, count: int) -> Floats:
         """(bins, count): numbers that stand for equal shares of each bin, in increasing order."""
         shares = (np.arange(count) + 0.5) / count
-        found = positions(rates(self.mean)[:, None], shares[None, :])
-        found = np.clip(found + (self.mean - found.mean(axis=1))[:, None], 0.0, 1.0)
-        return self._numbers(found)
+        found = positions(self._rates[:, None], shares[None, :])
+        moved = np.where(self._few, 0.0, self.mean - found.mean(axis=1))
+        return self._numbers(np.clip(found + moved[:, None], 0.0, 1.0))
 
     def knots(self, shares: Floats) -> Floats:
         """(bins, shares): the numbers below which these shares of each bin lie."""
-        return self._numbers(positions(rates(self.mean)[:, None], shares[None, :]))
+        return self._numbers(positions(self._rates[:, None], shares[None, :]))
+
+    @property
+    def _few(self) -> Bools:
+        """Bins of so few whole numbers that their shape is that of whole numbers."""
+        return np.asarray(self.widths <= FINE) & self.whole
+
+    @cached_property
+    def _rates(self) -> Floats:
+        found = rates(self.mean, mean_of)
+        if not self.whole:
+            return found
+        widths = self.widths
+        return np.where(self._few, rates(self.mean, lambda k: whole_mean_of(k, widths)), found)
 
     def _numbers(self, found: Floats) -> Floats:
         numbers = self.edges[:-1, None] + found * self.widths[:, None]
@@ -146,11 +163,15 @@ def shapes_of(
     whole = places.whole
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
-    mean = predicted_means(counts, places.widths)
+    mean = predicted_means(counts, places)
+    if isinstance(attribute.domain, Range):
+        mean[0], mean[-1] = 1 - least_place(places)[0], least_place(places)[-1]
     common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
     if measured is not None:
         mean, common, own = weighed(mean, measured)
-        own = with_open_ends(own, mean, places.edges, domain_ends(attribute))
+        least = least_place(places)
+        mean = np.clip(mean, least, 1 - least)
+        own = with_open_ends(own, mean, places, domain_ends(attribute))
     found = BinShapes(attribute.name, places, share, mean, common, own)
     if not whole:
         return found
@@ -161,6 +182,11 @@ def shapes_of(
         common=np.where(single, 0.0, common),
         own=np.where(single, 0.0, own),
     )
+
+
+def least_place(places: NumberPlaces) -> Floats:
+    """The lowest mean position of each bin: that of its first whole number, or 0."""
+    return np.asarray(0.5 / places.widths if places.whole else np.zeros(places.size))
 
 
 def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Floats, Floats]:
@@ -175,19 +201,20 @@ def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Flo
 
 
 def with_open_ends(
-    own: Floats, mean: Floats, edges: Sequence[float], listed: tuple[float, float]
+    own: Floats, mean: Floats, places: NumberPlaces, listed: tuple[float, float]
 ) -> Floats:
     """Errors of means that include what may lie still further out than places were measured.
 
-    With q the mean place of an end bin, from its inner end on, numbers further out add about
+    With q the mean place of an end bin, from its innermost number on, numbers further out add about
     q²/(1 − q) of its width: next to nothing where q is small, and without bound as it goes to 1.
     """
-    found = own.copy()
-    for end, reaches, q in (
+    found, edges, least = own.copy(), places.edges, least_place(places)
+    for end, reaches, place in (
         (0, edges[0] < listed[0], 1 - mean[0]),
         (-1, edges[-1] > listed[1], mean[-1]),
     ):
         if reaches:
+            q = (place - least[end]) / max(1 - 2 * least[end], 1e-9)
             found[end] = math.hypot(found[end], q * q / max(1 - q, 1e-3))
     return found
 
@@ -195,12 +222,12 @@ def with_open_ends(
 # ---------------------------------------------------------------------- truncated exponentials
 
 
-def rates(means: Floats) -> Floats:
-    """The rate k of the density e^{k·x} on [0, 1] that has this mean."""
+def rates(means: Floats, of: Callable[[Floats], Floats]) -> Floats:
+    """The rate k of the density e^{k·x} on [0, 1] that has this mean, by how means follow rates."""
     low, high = np.full_like(means, -STEEPEST), np.full_like(means, STEEPEST)
     for _ in range(60):
         middle = (low + high) / 2
-        below = mean_of(middle) < means
+        below = of(middle) < means
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.asarray((low + high) / 2)
 
@@ -211,6 +238,16 @@ def mean_of(rate: Floats) -> Floats:
     above = -1 / np.expm1(-k) - 1 / k
     found = np.where(rate > 0, above, 1 - above)
     return np.where(np.abs(rate) < NEARLY, 0.5 + rate / 12, found)
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+def whole_mean_of(rate: Floats, widths: Floats) -> Floats:
+    """The same of numbers that are rounded down to whole ones: (1/(e^{−a} − 1) − w/(e^{−aw} − 1) +
+    ½)/w, with a = k/w."""
+    a = rate / widths
+    found = 1 / np.expm1(-a) - widths / np.expm1(-a * widths)
+    flat = (widths - 1) / 2 + a * (widths * widths - 1) / 12
+    return np.asarray((np.where(np.abs(a) * widths < NEARLY, flat, found) + 0.5) / widths)
 
 
 def positions(rate: Floats, shares: Floats) -> Floats:
@@ -226,24 +263,25 @@ def positions(rate: Floats, shares: Floats) -> Floats:
 # ---------------------------------------------------------------------- means from densities
 
 
-def predicted_means(counts: Floats, widths: Floats) -> Floats:
+def predicted_means(counts: Floats, places: NumberPlaces) -> Floats:
     """Mean positions, from densities that meet at the edges.
 
     The density at an edge is between those of the two bins, nearer to the narrower one's (in
     logarithms). A bin between two edges falls or rises as these say; the first and the last bin
     have one edge, and fall off so that it and the rows in the bin agree.
     """
+    widths = places.widths
     density = np.maximum(counts, HALF_ROW) / widths
     size = len(density)
     if size < 2:
         return np.full(size, 0.5)
     nearer = widths[1:] / (widths[:-1] + widths[1:])
     edge = nearer * np.log(density[:-1]) + (1 - nearer) * np.log(density[1:])
-    found = np.empty(size)
-    found[1:-1] = mean_of(np.clip(np.diff(edge), -STEEPEST, STEEPEST))
-    found[-1] = mean_of(np.array(falling(math.exp(edge[-1]) / density[-1])))
-    found[0] = 1 - mean_of(np.array(falling(math.exp(edge[0]) / density[0])))
-    return found
+    rate = np.empty(size)
+    rate[1:-1] = np.clip(np.diff(edge), -STEEPEST, STEEPEST)
+    rate[-1] = falling(math.exp(edge[-1]) / density[-1])
+    rate[0] = -falling(math.exp(edge[0]) / density[0])
+    return whole_mean_of(rate, widths) if places.whole else mean_of(rate)
 
 
 def falling(ratio: float) -> float:

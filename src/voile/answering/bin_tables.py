@@ -168,6 +168,19 @@ class PointTable:
         """(cells,)"""
         return np.asarray(np.where(np.isnan(numbers), 0.0, numbers) @ self.weights)
 
+    def at_ends(self, numbers: Floats, name: str) -> tuple[Floats, Floats]:
+        """(cells,): the means at the lower and at the upper end of a column's bins."""
+        assert self.count is not None  # noqa: S101  (asked first)
+        size, axis = self.count + 2, self.binned.index(name)
+        shape = (size,) * len(self.binned)
+        weights = self.weights.reshape(shape).sum(axis=axis).ravel()
+        found = np.where(np.isnan(numbers), 0.0, numbers).reshape(self.cells, *shape)
+        low, high = (
+            found.take(end, axis=axis + 1).reshape(self.cells, -1) @ weights
+            for end in (0, size - 1)
+        )
+        return np.asarray(low), np.asarray(high)
+
     def covariance(self, left: Floats, right: Floats) -> Floats:
         """(cells,): of two numbers within each cell."""
         return self.mean(left * right) - self.mean(left) * self.mean(right)

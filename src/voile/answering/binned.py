@@ -79,6 +79,8 @@ CLAMPED = (
 )
 NOTHING = 1e-12
 """Of the largest product of two numbers: a covariance that is rounding alone."""
+SAME_POINT = 1e-12
+"""The variance of positions that are one and the same."""
 MOST_EDGES = 20
 """Bins of a column that a note lists."""
 ROWS = Total(Term())
@@ -431,8 +433,9 @@ class BinnedQuery:
         if formula not in self._sums:
             return found
         variance = self._variance(formula, self._sums[formula], evidence)
-        plain = None if found.plain is None else wider(found.plain, variance)
-        widened = replace(wider(found, variance), plain=plain)
+        least = 0.0 if never_negative(formula) else -np.inf
+        plain = None if found.plain is None else wider(found.plain, variance, least)
+        widened = replace(wider(found, variance, least), plain=plain)
         if formula not in self._sides:
             return widened
         least, most = (evidence.column(side).certain for side in self._sides[formula])
@@ -575,7 +578,12 @@ def sensitivity(numbers: Floats, name: str, points: PointTable) -> Floats:
     together = points.covariance(numbers, position)
     size = np.abs(numbers).max(axis=1) * np.abs(position).max(axis=1)
     # What another column decides has no covariance but for rounding.
-    return np.where((spread > 1e-12) & (np.abs(together) > NOTHING * size), together / spread, 0.0)
+    inner = np.where(np.abs(together) > NOTHING * size, together / spread, 0.0)
+    # Where all points are one number, its bin may still hold others: the way from end to end tells.
+    low, high = points.at_ends(position, name)
+    way = high - low
+    ends = np.where(way > 0, np.subtract(*points.at_ends(numbers, name)[::-1]) / way, 0.0)
+    return np.where(spread > SAME_POINT, inner, ends)
 
 
 @np.errstate(all="ignore")
@@ -595,8 +603,13 @@ def span_of(value: float, numbers: Floats, weights: Floats) -> ValueSpan:
     return ValueSpan(value, low, high, tuple(knots.tolist()))
 
 
-def wider(found: EstimatedColumn, variance: Floats) -> EstimatedColumn:
-    """A column whose error has another, independent part."""
+def never_negative(formula: Formula) -> bool:
+    """Whether it is a standard deviation, or another root."""
+    return isinstance(formula, Call) and formula.name == "sqrt"
+
+
+def wider(found: EstimatedColumn, variance: Floats, least: float) -> EstimatedColumn:
+    """A column whose error has another, independent part; it is never below `least`."""
 
     @np.errstate(all="ignore")
     def interval(confidence: float) -> tuple[Floats, Floats]:
@@ -604,7 +617,7 @@ def wider(found: EstimatedColumn, variance: Floats) -> EstimatedColumn:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         more = z**2 * variance
         return (
-            found.value - np.sqrt((found.value - low) ** 2 + more),
+            np.maximum(found.value - np.sqrt((found.value - low) ** 2 + more), least),
             found.value + np.sqrt((high - found.value) ** 2 + more),
         )
 

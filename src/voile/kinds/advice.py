@@ -20,11 +20,15 @@ from voile.kinds.choosing import (
     PublicSize,
     in_per_cent,
 )
+from voile.privacy.gaussian import mu_for
+from voile.privacy.spent import Spent
 from voile.records import Record
 
 LARGER = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """ε that are tried, in parts of the one that was asked for: 10 is the largest that says much."""
 LARGEST_EPSILON = 10.0
+SURE = 0.92
+"""Of what is of use: what advice must come to, since the next look has other noise."""
 QUESTIONS = (100, 50, 20, 10, 5, 2, 1)
 """How many answers of a server are tried."""
 
@@ -57,24 +61,25 @@ def changes_for(
 def fewer_columns(
     choice: MethodChoice, names: Sequence[str], compared: Comparison
 ) -> AdvisedChange | None:
-    """Leave out as few columns as will do, those with the most values first."""
+    """Leave out as few columns as will do: those without a domain, then those of most values."""
     public, promise = choice.public, choice.promise
-    order = sorted(range(len(names)), key=lambda i: -public.sizes[i])
+    order = sorted(range(len(names)), key=lambda i: (public.sizes[i] > 1, -public.sizes[i]))
 
     def error(left_out: int) -> float:
         kept = sorted(order[left_out:])
         sizes = tuple(public.sizes[i] for i in kept)
         bins = tuple(public.bins[i] for i in kept) if public.bins else ()
-        fewer = replace(public, sizes=sizes, bins=bins, asked=())
+        lost = max(0, public.lost - left_out)
+        fewer = replace(public, sizes=sizes, bins=bins, lost=lost, asked=())
         return compared(fewer, promise).chosen.expected_error
 
     low, high = 1, len(names) - 1
-    if high < low or error(high) > USEFUL:
+    if high < low or error(high) > SURE * USEFUL:
         return None
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if error(middle) <= USEFUL else (middle + 1, high)
-    if error(low) > USEFUL:  # of few rows, fewer columns do not always err less
+        low, high = (low, middle) if error(middle) <= SURE * USEFUL else (middle + 1, high)
+    if error(low) > SURE * USEFUL:  # of few rows, fewer columns do not always err less
         return None
     out = [names[i] for i in sorted(order[:low])]
     kept = [names[i] for i in sorted(order[low:])]
@@ -88,12 +93,20 @@ def larger_epsilon(choice: MethodChoice, compared: Comparison) -> AdvisedChange 
         epsilon = float(f"{promise.epsilon * times:.2g}")
         if epsilon > LARGEST_EPSILON:
             return None
-        # What was looked at costs the same share of a larger budget.
-        more = replace(promise, epsilon=epsilon)
+        more = replace(promise, epsilon=epsilon, spent=same_share(promise, epsilon))
         error = compared(choice.public, more).chosen.expected_error
-        if error <= USEFUL:
+        if error <= SURE * USEFUL:
             return AdvisedChange(f"promise less: ε = {epsilon:g}", error, {"epsilon": epsilon})
     return None
+
+
+def same_share(promise: EpsilonPromise, epsilon: float) -> Spent:
+    """What a look costs that has the same share of a larger budget."""
+    spent = promise.spent
+    left = promise.delta - spent.delta
+    larger = mu_for(epsilon, left) / mu_for(promise.epsilon, left) if spent.mu else 1.0
+    pure = spent.epsilon * epsilon / promise.epsilon
+    return replace(spent, mu=spent.mu * larger, epsilon=pure)
 
 
 def few_questions(choice: MethodChoice) -> AdvisedChange | None:

@@ -60,6 +60,8 @@ THRESHOLD_SHARE: Mapping[Noise, float] = {"gaussian": 0.1, "geometric": 0.999}
 SCHEMA_SHARE: Mapping[Noise, float] = {"gaussian": 0.1, "geometric": 0.2}
 """The share of the budget for learning the domain. Geometric noise is the better one for counts of
 few columns and the worse one for thresholds, where its tail counts: so more of it goes there."""
+MOST_SCHEMA_SHARE: Mapping[Noise, float] = {"gaussian": 0.2, "geometric": 0.3}
+"""What that share may grow to where the noise would be large beside the number of rows."""
 FEW_COLUMNS = 4
 """Up to so many learnt columns geometric noise serves better, for learning and for counting."""
 
@@ -188,9 +190,10 @@ def learnt_domain(
     noise: Noise = "geometric" if len(names) <= FEW_COLUMNS else "gaussian"
     share = LOOK if declared is not None else asked.schema_share or SCHEMA_SHARE[noise]
     epsilon, delta = asked.epsilon or EPSILON, asked.delta or DELTA
-    amount = share * (epsilon if noise == "geometric" else mu_for(epsilon, delta) ** 2 / 2)
+    whole = epsilon if noise == "geometric" else mu_for(epsilon, delta) ** 2 / 2
+    most = 0.0 if declared is not None or asked.schema_share else MOST_SCHEMA_SHARE[noise] * whole
     thresholds, rows = THRESHOLD_SHARE[noise] * delta, asked.rows_per_person or 1
-    budget = LearningBudget(noise, amount, thresholds, rows_per_person=rows)
+    budget = LearningBudget(noise, share * whole, thresholds, rows_per_person=rows, most=most)
     key = Key.fresh() if asked.simulate_seed is None else Key.from_seed(asked.simulate_seed)
     found = learn_schema(
         source, names, budget, key, declared=declared, nulls=asked.nulls, progress=progress

@@ -31,6 +31,8 @@ MODEL_ERROR = 0.22
 """How far a model that knows single columns is off at a cell of two that matters: its middle."""
 MIDDLE = 0.6744897501960817
 """The middle of |Z| for a normal Z of variance 1."""
+FEW_LOST = 0.2
+"""Of the columns: so many may have no domain, and the others are of use."""
 MOST_PAIRS = 2_000
 """Pairs of columns whose errors are looked at; of more, every so manieth."""
 USEFUL = 0.25
@@ -165,9 +167,14 @@ def expected_error(public: PublicSize, noise: CellNoise, *, modelled: bool) -> f
 
 
 def lost_tables(public: PublicSize) -> float:
-    """Tables of one and two columns that read a column which is lost."""
+    """Tables of one and two columns that read a column which is lost, where more than a few are.
+
+    Of a few it is noted in the release, and its other columns are of use.
+    """
     wide, lost = sum(size > 1 for size in public.sizes), public.lost
-    return 0.0 if public.asked else float(lost + math.comb(wide + lost, 2) - math.comb(wide, 2))
+    if public.asked or lost <= FEW_LOST * len(public.sizes):
+        return 0.0
+    return float(lost + math.comb(wide + lost, 2) - math.comb(wide, 2))
 
 
 def considered_tables(public: PublicSize) -> tuple[list[Columns], list[float]]:

@@ -28,6 +28,8 @@ class LearningBudget:
     """The probability that some category of one person alone is listed, all columns together."""
     unit: Unit = "add-remove"
     rows_per_person: int = 1
+    most: float = 0.0
+    """What the amount may grow to where few rows would drown in the noise; 0: it does not grow."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.amount) and self.amount > 0):
@@ -49,6 +51,11 @@ class LearningBudget:
     def part(self, share: float) -> LearningBudget:
         """A share of it; δ is shared out where it is used."""
         return replace(self, amount=self.amount * share)
+
+    def times(self, deviation: float, wanted: float) -> float:
+        """By how much an amount must grow for noise of this deviation to come down to another."""
+        ratio = max(deviation / wanted, 1.0)
+        return ratio**2 if self.noise == "gaussian" else ratio
 
     @property
     def scale(self) -> float:

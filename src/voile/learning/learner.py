@@ -47,6 +47,8 @@ ROWS_SHARE = 0.05
 """Of the budget: the look at the number of rows, where columns are learnt as well."""
 ATOMS_SHARE = 0.25
 """Of a numeric column's share: the look for numbers that many rows have."""
+WANTED = 1 / 40
+"""Of the rows: the deviation of the last histogram's noise that a budget which may grow aims at."""
 LARGEST_FIGURE = 2**62
 
 
@@ -122,6 +124,7 @@ class _Learner:
         self.texts = [n for n, kind in self.kinds.items() if kind == "categorical"]
         self.numbers = [n for n, k in self.kinds.items() if k in ("integer", "numeric", "date")]
         self.columns: dict[str, LearntColumn] = {}
+        self.grown = 1.0
 
     # ------------------------------------------------------------------ shares
 
@@ -131,7 +134,19 @@ class _Learner:
 
     def _share(self, part: float = 1.0) -> LearningBudget:
         """Of one column, or a part of that."""
-        return self.budget.part((1 - ROWS_SHARE) / self._learnt * part)
+        return self.budget.part(self.grown * (1 - ROWS_SHARE) / self._learnt * part)
+
+    def _grow(self, rows: int) -> None:
+        """More for the columns where noise would drown so few rows, as far as the budget goes.
+
+        It follows from the noisy number of rows alone.
+        """
+        amount, most = self.budget.amount, self.budget.most
+        if not self._learnt or most <= amount:
+            return
+        deviation = self.deviation(self._share(STAGES[-1]).scale)
+        room = (most - ROWS_SHARE * amount) / ((1 - ROWS_SHARE) * amount)
+        self.grown = min(room * (1 - 1e-12), self.budget.times(deviation, WANTED * rows))
 
     @property
     def _thresholds(self) -> int:
@@ -155,6 +170,7 @@ class _Learner:
         """All passes, and what follows from them."""
         scale, figure = self._rows()
         rows = max(1, figure)
+        self._grow(rows)
         found = self._first_pass(rows)
         attributes = [self._attribute(name, found, rows) for name in self.names]
         b = self.budget

@@ -18,7 +18,7 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.client.domains import Kind
-from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits
+from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits, grid_of
 from voile.schema import Bins
 from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
 
@@ -189,16 +189,46 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
         if span(surely) <= most.singles and span(kept) > WIDE * span(surely):
             kept = surely
     low, high = kept.edges[0], kept.edges[-1]
+    if kind != "numeric" and high - low <= 1:
+        low, high = with_neighbour(kept, cells)
     if kind == "integer" and high - low <= most.singles:
         return Range(int(low), int(high) - 1)
     if kind == "date" and high - low <= most.singles:
         return Range(day_of(low), day_of(high - 1))
     edges = joined(kept, most.bins)
+    if len(edges) < 3:
+        edges = halved(kept, grid_of(kind))
     if kind != "numeric":
         # The last bin is closed: of a single number it is with the one that follows.
         last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
         return (WholeBins if kind == "integer" else DayBins)((*edges[:-1], last))
     return Bins(zero_bin(edges))
+
+
+def with_neighbour(kept: NoisyCells, cells: NoisyCells) -> tuple[float, float]:
+    """The ends of one whole number and the next, on the side that holds more rows.
+
+    One number alone would say nothing: the next one stands for all others.
+    """
+    low, high = kept.edges[0], kept.edges[-1]
+    below = sum(c for c, e in zip(cells.counts, cells.edges, strict=False) if e < low)
+    above = sum(c for c, e in zip(cells.counts, cells.edges, strict=False) if e >= high)
+    return (low - 1, high) if low != 0 and below > above else (low, high + 1)
+
+
+def halved(cells: NoisyCells, grid: PublicGrid) -> tuple[float, ...]:
+    """Two bins where noise leaves one: one alone would say nothing."""
+    low, high = cells.edges[0], cells.edges[-1]
+    if len(cells.counts) > 1:
+        below = np.cumsum(np.maximum(cells.counts, 0.0))
+        inner = below[:-1] / max(float(below[-1]), 1.0)
+        return low, cells.edges[int(np.argmin(np.abs(inner - 0.5))) + 1], high
+    if low == 0 and high == decimal(1, SMALLEST):
+        return low, high, 1.0  # zeros, and whatever else there is
+    whole = low == math.floor(low) and high - low >= 2  # noqa: PLR2004  (two whole numbers)
+    middle = math.floor((low + high) / 2) if whole else (low + high) / 2
+    inside = grid.inside(low, high, 3) or [middle]
+    return low, inside[len(inside) // 2], high
 
 
 def span(cells: NoisyCells) -> float:

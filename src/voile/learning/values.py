@@ -120,8 +120,11 @@ def free_word(values: Sequence[str]) -> str:
 
 
 def covering_numbers(listed: ListedValues, rows: int) -> tuple[float, ...]:
-    """The listed numbers, where nearly all rows have one of them; else none."""
-    if not listed.values or len(listed.values) > MOST_NUMBERS:
+    """The listed numbers, where nearly all rows have one of them; else none.
+
+    Zero alone is not listed: whether a number is 0 is worth a bin of all others.
+    """
+    if not 0 < len(listed.values) <= MOST_NUMBERS or listed.values == (0.0,):
         return ()
     if listed.counts.sum() < COVERED * rows or not np.isfinite(listed.values).all():
         return ()

@@ -211,12 +211,20 @@ def test_ends_that_stand_for_more_reach_further() -> None:
 def test_ends_that_are_full_have_wide_intervals() -> None:
     """What is further out than places were measured is unknown where the end is full."""
     own, ends = np.full(3, 0.01), (1.0, 2.0)
-    edges = (0.0, 1.2, 1.6, 5.0)
-    low, high = (with_open_ends(own, np.array([1.0, 0.5, q]), edges, ends) for q in (0.05, 0.95))
+    places = NumberPlaces((0.0, 1.2, 1.6, 5.0), whole=False)
+    low, high = (with_open_ends(own, np.array([1.0, 0.5, q]), places, ends) for q in (0.05, 0.95))
     np.testing.assert_allclose(low, own, rtol=0.05)
     assert high[2] > 10 and high[1] == own[1]
-    closed = with_open_ends(own, np.array([0.0, 0.5, 1.0]), edges, (0.0, 5.0))
+    closed = with_open_ends(own, np.array([0.0, 0.5, 1.0]), places, (0.0, 5.0))
     np.testing.assert_array_equal(closed, own)
+
+
+def test_ends_that_hold_the_listed_number_alone_are_not_open() -> None:
+    """The place of 1 in a stretch of 1 and 2 is ¼: nothing lies further out."""
+    own, places = np.full(2, 0.01), NumberPlaces((0.0, 1.0, 2.0), whole=True)
+    found = with_open_ends(own, np.array([0.5, 0.25]), places, (0.0, 1.0))
+    np.testing.assert_array_equal(found, own)
+    assert with_open_ends(own, np.array([0.5, 0.7]), places, (0.0, 1.0))[1] > 1
 
 
 # ---------------------------------------------------------------------- releases
