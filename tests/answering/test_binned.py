@@ -267,7 +267,8 @@ def test_predicted_means_of_an_exponential_law() -> None:
 
 def test_measured_means_take_over_where_rows_are_many() -> None:
     measured = MeasuredPositions(np.array([0.2, 0.2]), np.array([1e-4, 10.0]))
-    mean, common, own = weighed(np.array([0.5, 0.5]), measured)
+    errors = np.full(2, COMMON), np.full(2, OWN)
+    mean, common, own = weighed(np.array([0.5, 0.5]), *errors, measured)
     np.testing.assert_allclose(mean, [0.2, 0.5], atol=1e-3)
     assert common[0] < 1e-3 * COMMON and own[0] < 1e-2 * OWN
     np.testing.assert_allclose([common[1], own[1]], [COMMON, OWN], rtol=0.02)

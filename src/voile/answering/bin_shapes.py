@@ -33,6 +33,8 @@ from voile.schema.places import NumberPlaces, domain_ends, places_of
 
 COMMON, OWN = 0.16, 0.14
 """Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
+OPEN = 1.0
+"""The same of an end of a range that reaches further, of which nothing is known but its rows."""
 TILT = 0.2
 """How far the mean of a group is off that of all rows, in standard deviations within the bin."""
 STEEPEST = 1e4
@@ -51,6 +53,16 @@ class MeasuredBins(Protocol):
 
     def bin_positions(self, name: str, counts: Floats) -> MeasuredPositions | None:
         """Of a column with so many rows in its bins, where they were measured."""
+        ...
+
+
+@runtime_checkable
+class OpenColumns(Protocol):
+    """A source some of whose columns reach nobody knows how far."""
+
+    @property
+    def open_columns(self) -> frozenset[str]:
+        """Their names."""
         ...
 
 
@@ -164,12 +176,13 @@ def shapes_of(
     counts = np.maximum(counts, 0.0)
     share = counts / max(counts.sum(), 1.0)
     mean = predicted_means(counts, places)
-    if isinstance(attribute.domain, Range):
-        mean[0], mean[-1] = 1 - least_place(places)[0], least_place(places)[-1]
     common, own = np.full_like(share, COMMON), np.full_like(share, OWN)
+    least = least_place(places)
+    if isinstance(attribute.domain, Range):
+        mean[0], mean[-1] = 1 - least[0], least[-1]
+        common[[0, -1]], own[[0, -1]] = 0.0, OPEN
     if measured is not None:
-        mean, common, own = weighed(mean, measured)
-        least = least_place(places)
+        mean, common, own = weighed(mean, common, own, measured)
         mean = np.clip(mean, least, 1 - least)
         own = with_open_ends(own, mean, places, domain_ends(attribute))
     found = BinShapes(attribute.name, places, share, mean, common, own)
@@ -189,15 +202,16 @@ def least_place(places: NumberPlaces) -> Floats:
     return np.asarray(0.5 / places.widths if places.whole else np.zeros(places.size))
 
 
-def weighed(predicted: Floats, measured: MeasuredPositions) -> tuple[Floats, Floats, Floats]:
+def weighed(
+    predicted: Floats, common: Floats, own: Floats, measured: MeasuredPositions
+) -> tuple[Floats, Floats, Floats]:
     """Means by precision: a measured one, of a bin of few rows, gives way to the predicted one."""
-    prior, noise = COMMON**2 + OWN**2, np.maximum(measured.stderr, 1e-9) ** 2
+    prior, noise = common**2 + own**2, np.maximum(measured.stderr, 1e-9) ** 2
     trust = np.where(np.isfinite(measured.mean), prior / (prior + noise), 0.0)
     known = np.where(np.isfinite(measured.mean), measured.mean, 0.5)
     mean = np.clip(trust * known + (1 - trust) * predicted, 0.0, 1.0)
     noise = np.where(trust > 0, noise, 0.0)
-    own = np.sqrt(trust**2 * noise + (1 - trust) ** 2 * OWN**2)
-    return mean, (1 - trust) * COMMON, own
+    return mean, (1 - trust) * common, np.sqrt(trust**2 * noise + (1 - trust) ** 2 * own**2)
 
 
 def with_open_ends(

@@ -31,6 +31,7 @@ from voile.answering.bin_shapes import (
     BinShapes,
     BoundedTotals,
     MeasuredBins,
+    OpenColumns,
     read_bins,
     shapes_of,
 )
@@ -38,7 +39,7 @@ from voile.answering.bin_tables import PointTable, point_table, row_prefix
 from voile.answering.certain import bounded
 from voile.answering.columns import Certain, EstimatedColumn, half_width, terms_of
 from voile.answering.evidence import Evidence
-from voile.arrays import Floats
+from voile.arrays import Bools, Floats
 from voile.client.domains import EPOCH
 from voile.errors import VoileError
 from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, ValueSpan
@@ -76,6 +77,10 @@ CUTTING = (
 CLAMPED = (
     "{} was published between {} and {}: what lies beyond counts in the end bins, which are taken "
     "to reach from {} to {}, and statistics are of the values so moved"
+)
+OPEN = (
+    "noise hides how far {0} reaches beyond {1} and {2}: its sums, averages and deviations have no "
+    "interval; a codebook with its bounds would give one"
 )
 NOTHING = 1e-12
 """Of the largest product of two numbers: a covariance that is rounding alone."""
@@ -242,7 +247,14 @@ class BinnedQuery:
         elif hidden:
             self._hide(found, hidden)
             self._bound(formula, found)
+        if any(v.attributes and self._open & set(v.attributes) for t in hidden for v in t.values):
+            self._without.add(found)
         return found
+
+    @cached_property
+    def _open(self) -> frozenset[str]:
+        """Columns of which nobody knows how far they reach."""
+        return self.source.open_columns if isinstance(self.source, OpenColumns) else frozenset()
 
     def _bound(self, formula: Formula, found: Formula) -> None:
         """Where the source bounds totals for certain, so are numbers at the ends of their bins."""
@@ -387,7 +399,9 @@ class BinnedQuery:
             if not spans:
                 self.unknown.append(wording(quantile.value))
             found = replace(quantile, spans=spans)
-        if lost:
+        if lost or any(
+            self.shapes[n].size == 1 for n in self._open & set(quantile.value.attributes)
+        ):
             self._without.add(found)
         return found
 
@@ -431,17 +445,27 @@ class BinnedQuery:
             low, high = (evidence.column(end) for end in self._ends[formula])
             return between(found, low, high)
         if formula not in self._sums:
-            return found
+            return self._within(formula, found) if isinstance(formula, Quantile) else found
         variance = self._variance(formula, self._sums[formula], evidence)
-        least = 0.0 if never_negative(formula) else -np.inf
-        plain = None if found.plain is None else wider(found.plain, variance, least)
-        widened = replace(wider(found, variance, least), plain=plain)
+        floor = 0.0 if never_negative(formula) else -np.inf
+        plain = None if found.plain is None else wider(found.plain, variance, floor)
+        widened = replace(wider(found, variance, floor), plain=plain)
         if formula not in self._sides:
             return widened
         least, most = (evidence.column(side).certain for side in self._sides[formula])
         if least is None or most is None:
             return widened
         return bounded(widened, Certain(least.low, most.high, tight=False))
+
+    def _within(self, quantile: Quantile, found: EstimatedColumn) -> EstimatedColumn:
+        """A quantile without an interval where it lies beyond the ends of a learnt domain."""
+        node = quantile.value.node
+        if not isinstance(node, exp.Column) or node.name not in self.shapes:
+            return found
+        attribute = self.schema[node.name]
+        low, high = domain_ends(attribute)
+        known = np.asarray((found.value >= low) & (found.value <= high))
+        return found if not attribute.clamp or known.all() else with_intervals(found, known)
 
     @np.errstate(all="ignore")
     def _variance(self, formula: Formula, sums: HiddenSums, evidence: Evidence) -> Floats:
@@ -479,6 +503,8 @@ class BinnedQuery:
         """What the ends of a learnt domain stand for."""
         attribute, edges = self.schema[name], self.shapes[name].edges
         ends = (*domain_ends(attribute), float(edges[0]), float(edges[-1]))
+        if name in self._open:
+            return OPEN.format(name, *(edge_words(attribute, end) for end in ends[:2]))
         return CLAMPED.format(name, *(edge_words(attribute, end) for end in ends))
 
     @property
@@ -637,6 +663,16 @@ def between(found: EstimatedColumn, low: EstimatedColumn, high: EstimatedColumn)
 def is_count(formula: Formula) -> bool:
     """Whether it is a number of rows, which is never below 0."""
     return isinstance(formula, Total) and not formula.term.values
+
+
+def with_intervals(found: EstimatedColumn, known: Bools) -> EstimatedColumn:
+    """The column with intervals where they are known alone."""
+
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        low, high = found.interval(confidence)
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+    return replace(found, stderr=np.where(known, found.stderr, np.nan), interval=interval)
 
 
 def without_interval(found: EstimatedColumn) -> EstimatedColumn:

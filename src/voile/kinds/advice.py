@@ -63,14 +63,10 @@ def fewer_columns(
 ) -> AdvisedChange | None:
     """Leave out as few columns as will do: those without a domain, then those of most values."""
     public, promise = choice.public, choice.promise
-    order = sorted(range(len(names)), key=lambda i: (public.sizes[i] > 1, -public.sizes[i]))
+    order = sorted(range(len(names)), key=lambda i: (i not in public.lost, -public.sizes[i]))
 
     def error(left_out: int) -> float:
-        kept = sorted(order[left_out:])
-        sizes = tuple(public.sizes[i] for i in kept)
-        bins = tuple(public.bins[i] for i in kept) if public.bins else ()
-        lost = max(0, public.lost - left_out)
-        fewer = replace(public, sizes=sizes, bins=bins, lost=lost, asked=())
+        fewer = public.of(sorted(order[left_out:]))
         return compared(fewer, promise).chosen.expected_error
 
     low, high = 1, len(names) - 1

@@ -44,6 +44,7 @@ from voile.kinds.registration import Registrar
 from voile.kinds.registry import kinds, publishing_kind
 from voile.learning import LearningBudget, LearntSchema, learn_schema
 from voile.learning.budget import Noise
+from voile.learning.learner import lost as lost_column
 from voile.noise import Key
 from voile.privacy.gaussian import mu_for
 from voile.progress import Progress, Silent
@@ -160,7 +161,7 @@ def choose_method(source: Table, asked: AutomaticOptions, progress: Progress) ->
     promise = EpsilonPromise(epsilon, delta, learnt.account.spent(), rows)
     schema = learnt.schema
     questions = asked_columns(asked, schema, source)
-    lost = sum(a.size == 1 and a.public == "learnt" for a in schema)
+    lost = tuple(i for i, attribute in enumerate(schema) if lost_column(attribute))
     bins = tuple(map(hidden_bins, schema))
     public = PublicSize(tuple(schema.sizes), float(learnt.rows), lost, questions, bins)
     return PreparedChoice(best_of(public, promise), learnt, names)
@@ -267,7 +268,7 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
     )
     if choice.public.lost and not math.isfinite(choice.chosen.expected_error):
         why = (
-            f"of {choice.public.lost:,} of {counted(len(prepared.names), 'column')} no values "
+            f"of {len(choice.public.lost):,} of {counted(len(prepared.names), 'column')} no values "
             f"could be learnt from about {choice.public.rows:,.0f} rows"
         )
     listed = listed_changes(changes, spelling, address)

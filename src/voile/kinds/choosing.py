@@ -109,12 +109,23 @@ class PublicSize:
 
     sizes: tuple[int, ...]
     rows: float
-    lost: int = 0
+    lost: tuple[int, ...] = ()
     """Columns of which no domain could be learnt: one value is left of them, and no use."""
     asked: tuple[Columns, ...] = ()
     """The columns that each of the steward's own questions reads, where there are some."""
     bins: tuple[int, ...] = ()
     """How many bins of each column hide numbers, so that means in them may be measured."""
+
+    @property
+    def wide(self) -> list[int]:
+        """The columns that say something."""
+        return [i for i, size in enumerate(self.sizes) if size > 1 and i not in self.lost]
+
+    def of(self, kept: Sequence[int]) -> PublicSize:
+        """Of some columns alone, without questions."""
+        lost = tuple(k for k, i in enumerate(kept) if i in self.lost)
+        bins = tuple(self.bins[i] for i in kept) if self.bins else ()
+        return PublicSize(tuple(self.sizes[i] for i in kept), self.rows, lost, (), bins)
 
 
 @dataclass(frozen=True)
@@ -171,7 +182,7 @@ def lost_tables(public: PublicSize) -> float:
 
     Of a few it is noted in the release, and its other columns are of use.
     """
-    wide, lost = sum(size > 1 for size in public.sizes), public.lost
+    wide, lost = len(public.wide), len(public.lost)
     if public.asked or lost <= FEW_LOST * len(public.sizes):
         return 0.0
     return float(lost + math.comb(wide + lost, 2) - math.comb(wide, 2))
@@ -181,7 +192,7 @@ def considered_tables(public: PublicSize) -> tuple[list[Columns], list[float]]:
     """Tables of one and two columns, or those of the questions; and how many each stands for."""
     if public.asked:
         return list(public.asked), [1.0] * len(public.asked)
-    wide = [i for i, size in enumerate(public.sizes) if size > 1] or [0]
+    wide = public.wide or [0]
     pairs = list(combinations(wide, 2))
     some = pairs[:: max(1, math.ceil(len(pairs) / MOST_PAIRS))]
     weight = len(pairs) / len(some) if some else 0.0

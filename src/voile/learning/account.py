@@ -39,6 +39,10 @@ class LearntColumn(LearntPart):
         description="From which noisy count on a value is listed, by the first histogram; null: "
         "its cells do not depend on the table",
     )  # fmt: skip
+    open: bool = Field(
+        default=False,
+        description="Whether noise hid how far the numbers reach beyond the domain",
+    )
 
 
 class SchemaAccount(LearntPart):

@@ -23,12 +23,15 @@ from voile.learning.budget import LearningBudget, drawn, threshold_for
 from voile.learning.coins import key_of
 from voile.learning.grids import grid_of
 from voile.learning.numbers import (
+    NOTHING,
     STAGES,
     NoisyCells,
+    NumberDomain,
     bounded,
     domain_of_cells,
     histogram,
     refined,
+    sure_cells,
 )
 from voile.learning.values import (
     NumberCounter,
@@ -107,6 +110,8 @@ class _NumberLook:
     edges: tuple[float, ...]
     cells: NoisyCells | None = None
     atoms: tuple[float, ...] = ()
+    sure: bool = False
+    """Whether some histogram shows where the numbers are."""
     counts: Floats = field(default_factory=lambda: np.empty(0))
 
 
@@ -180,7 +185,7 @@ class _Learner:
             left_out=[name for name in self.table.columns if name not in self.names],
         )  # fmt: skip
         account = account.model_copy(update={"delta": account.spent().delta})
-        notes = tuple(unlisted(a) for a in attributes if a.other is not None and few_listed(a))
+        notes = tuple(unlisted(a) for a in attributes if lost(a))
         return LearntSchema(Schema(tuple(attributes)), account, rows, notes)
 
     def _rows(self) -> tuple[float | None, int]:
@@ -257,6 +262,7 @@ class _Learner:
             stream = self.key.stream(f"schema {name}/cells", stage)
             noise = drawn(self.budget.noise, scale, len(look.counts), stream)
             look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale))
+            look.sure = look.sure or bool(sure_cells(look.cells)[0].any())
             if stage + 1 < len(STAGES):
                 finer = self.deviation(look.scales[stage + 1])
                 kept = bounded(look.cells) if stage == 0 else look.cells
@@ -282,21 +288,33 @@ class _Learner:
             return Attribute(name, "boolean", Values((False, True)), null=null)
         if isinstance(learnt, Attribute):
             return learnt
-        assert learnt.cells is not None  # noqa: S101
-        domain = (
-            Values(learnt.atoms) if learnt.atoms else domain_of_cells(learnt.kind, learnt.cells,
-                                                                      rows)
-        )  # fmt: skip
-        return Attribute(name, learnt.kind, domain, null=null, public="learnt", clamp=True)
+        numbers = self._numbers(learnt, rows)
+        if numbers.open:
+            self.columns[name] = self.columns[name].model_copy(update={"open": True})
+        return Attribute(name, learnt.kind, numbers.domain, null=null, public="learnt", clamp=True)
+
+    def _numbers(self, look: _NumberLook, rows: int) -> NumberDomain:
+        """What the looks say of a column of numbers or dates."""
+        assert look.cells is not None  # noqa: S101
+        if look.atoms:
+            return NumberDomain(Values(look.atoms))
+        if not look.sure:
+            return NumberDomain(NOTHING[look.kind], open=True)
+        return domain_of_cells(look.kind, look.cells, rows)
 
 
-def few_listed(attribute: Attribute) -> bool:
-    """Whether no text is listed: 'other' is all that is left of a column, besides NULL."""
+def lost(attribute: Attribute) -> bool:
+    """Whether one value is all that is left of a learnt column, besides NULL."""
     return attribute.public == "learnt" and attribute.size - attribute.null == 1
 
 
 def unlisted(attribute: Attribute) -> str:
     """What is said of such a column."""
+    if attribute.other is None:
+        return (
+            f"too few rows to tell which numbers {attribute.name!r} has: all are in one bin; a "
+            f"codebook ({spelled('schema')}) with its bounds costs nothing"
+        )
     return (
         f"no value of {attribute.name!r} has enough rows to be listed: all are "
         f"{attribute.other!r}; a codebook ({spelled('schema')}) would list them at no cost"

@@ -9,15 +9,16 @@ figures alone, and is post-processing.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from voile.arrays import Floats, Ints
-from voile.client.domains import Kind
+from voile.client.domains import EPOCH, Kind
 from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits, grid_of
 from voile.schema import Bins
 from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
@@ -86,6 +87,14 @@ def bounded(cells: NoisyCells) -> NoisyCells:
 
 def held_cells(cells: NoisyCells) -> Any:
     """Cells that surely hold rows, alone or a few neighbours together; else the likeliest."""
+    found, likeliest = sure_cells(cells)
+    if not found.any():
+        found[likeliest] = True
+    return found
+
+
+def sure_cells(cells: NoisyCells) -> tuple[Any, slice]:
+    """Cells that surely hold rows, and the likeliest of the others."""
     found = cells.clear.copy()
     level = math.sqrt(2 * math.log(TAIL * len(cells.counts))) + CLEAR
     best, where = -math.inf, slice(0, 1)
@@ -100,9 +109,7 @@ def held_cells(cells: NoisyCells) -> Any:
                 found[window] = True
             if height > best and usual[window].all():
                 best, where = height, window
-    if not found.any():
-        found[where] = True
-    return found
+    return found, where
 
 
 def usual_cells(edges: Sequence[float]) -> Any:
@@ -179,7 +186,25 @@ def limits(rows: int, scale: float) -> BinLimits:
     return BinLimits(bins, max(12, min(128, 2 * bins, rows // 50)))
 
 
-def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
+NOTHING: Mapping[Kind, Domain] = {
+    "integer": WholeBins((-USUAL[1], USUAL[1])),
+    "numeric": Bins((-USUAL[1], USUAL[1])),
+    "date": DayBins((float(dt.date(1900, 1, 1).toordinal() - EPOCH),
+                     float(dt.date(2100, 1, 1).toordinal() - EPOCH))),
+}  # fmt: skip
+"""Of a column of which noise hid everything: one bin."""
+
+
+@dataclass(frozen=True)
+class NumberDomain:
+    """What was learnt of a column of numbers."""
+
+    domain: Domain
+    open: bool = False
+    """Whether noise hid how far the numbers reach."""
+
+
+def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> NumberDomain:
     """The domain of a column from its last histogram."""
     kept = trimmed(cells)
     most = limits(rows, cells.scale)
@@ -189,20 +214,24 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> Domain:
         if span(surely) <= most.singles and span(kept) > WIDE * span(surely):
             kept = surely
     low, high = kept.edges[0], kept.edges[-1]
-    if kind != "numeric" and high - low <= 1:
+    alone = kind != "numeric" and high - low <= 1
+    if alone:
         low, high = with_neighbour(kept, cells)
     if kind == "integer" and high - low <= most.singles:
-        return Range(int(low), int(high) - 1)
+        return NumberDomain(Range(int(low), int(high) - 1), alone)
     if kind == "date" and high - low <= most.singles:
-        return Range(day_of(low), day_of(high - 1))
+        return NumberDomain(Range(day_of(low), day_of(high - 1)), alone)
     edges = joined(kept, most.bins)
-    if len(edges) < 3:
+    if zeros := kept.edges == (0.0, decimal(1, SMALLEST)):
+        edges = (*kept.edges, 1.0)  # and whatever else there is
+    elif len(edges) < 3:
         edges = halved(kept, grid_of(kind))
     if kind != "numeric":
         # The last bin is closed: of a single number it is with the one that follows.
         last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
-        return (WholeBins if kind == "integer" else DayBins)((*edges[:-1], last))
-    return Bins(zero_bin(edges))
+        bins = WholeBins if kind == "integer" else DayBins
+        return NumberDomain(bins((*edges[:-1], last)))
+    return NumberDomain(Bins(zero_bin(edges)), zeros)
 
 
 def with_neighbour(kept: NoisyCells, cells: NoisyCells) -> tuple[float, float]:
@@ -223,9 +252,7 @@ def halved(cells: NoisyCells, grid: PublicGrid) -> tuple[float, ...]:
         below = np.cumsum(np.maximum(cells.counts, 0.0))
         inner = below[:-1] / max(float(below[-1]), 1.0)
         return low, cells.edges[int(np.argmin(np.abs(inner - 0.5))) + 1], high
-    if low == 0 and high == decimal(1, SMALLEST):
-        return low, high, 1.0  # zeros, and whatever else there is
-    whole = low == math.floor(low) and high - low >= 2  # noqa: PLR2004  (two whole numbers)
+    whole = low == math.floor(low) and high - low >= 2
     middle = math.floor((low + high) / 2) if whole else (low + high) / 2
     inside = grid.inside(low, high, 3) or [middle]
     return low, inside[len(inside) // 2], high

@@ -123,6 +123,8 @@ class MarginalSource:
     """Rows of the table, where that is public."""
     means: Mapping[str, NoisyPlaces] = field(default_factory=dict)
     """Of columns whose means within bins were measured."""
+    open_columns: frozenset[str] = frozenset()
+    """Those of which noise hides how far they reach."""
 
     def bin_positions(self, name: str, counts: Floats) -> MeasuredPositions | None:
         """The mean place in each bin, where sums of places were measured."""

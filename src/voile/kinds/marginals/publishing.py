@@ -123,7 +123,7 @@ class MarginalPublication(PublishResult):
               if p.means else []),
             ("promise", self.release.promise_in_short),
             ("model", f"{model.products:,} products, {model.rows:,.0f} rows"),
-            *self._expected(),
+            *(self._expected() if self.choice is None else ()),
         ]  # fmt: skip
 
     def _expected(self) -> list[tuple[str, str]]:

@@ -199,7 +199,9 @@ class MarginalRelease(Release):
                 strict=True,
             )
         }  # fmt: skip
-        return MarginalSource(view, domain, self.schema, self.noisy, model, rows, means)
+        account = self.manifest.schema_account
+        reach = frozenset(c.name for c in account.columns if c.open) if account else frozenset()
+        return MarginalSource(view, domain, self.schema, self.noisy, model, rows, means, reach)
 
     def stated_beliefs(self) -> StatedBeliefs:
         """What the promise means in beliefs."""
