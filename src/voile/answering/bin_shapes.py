@@ -34,7 +34,7 @@ from voile.schema.places import NumberPlaces, domain_ends, places_of
 COMMON, OWN = 0.16, 0.14
 """Standard errors of a predicted mean, as shares of the bin's width: of all bins, and of each."""
 OPEN = 1.0
-"""The same of an end of a range that reaches further, of which nothing is known but its rows."""
+"""The same of an end of a range that reaches further, if all of its rows may lie beyond it."""
 TILT = 0.2
 """How far the mean of a group is off that of all rows, in standard deviations within the bin."""
 STEEPEST = 1e4
@@ -84,6 +84,8 @@ class MeasuredPositions:
     stderr: Floats
     ends: tuple[float, float] | None = None
     """Where the first bin begins and the last one ends, if not as the schema says."""
+    beyond: float = math.inf
+    """Rows that may lie beyond the ends of the domain: what noise hid where it was learnt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +182,8 @@ def shapes_of(
     least = least_place(places)
     if isinstance(attribute.domain, Range):
         mean[0], mean[-1] = 1 - least[0], least[-1]
-        common[[0, -1]], own[[0, -1]] = 0.0, OPEN
+        hidden = (measured.beyond if measured is not None else math.inf) / np.maximum(counts, 1.0)
+        common[[0, -1]], own[[0, -1]] = 0.0, OPEN * np.minimum(hidden, 1.0)[[0, -1]]
     if measured is not None:
         mean, common, own = weighed(mean, common, own, measured)
         mean = np.clip(mean, least, 1 - least)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
@@ -125,6 +125,8 @@ class MarginalSource:
     """Of columns whose means within bins were measured."""
     open_columns: frozenset[str] = frozenset()
     """Those of which noise hides how far they reach."""
+    beyond: Mapping[str, float] = field(default_factory=dict)
+    """Rows that noise may have hidden beyond the ends of a learnt column."""
 
     def bin_positions(self, name: str, counts: Floats) -> MeasuredPositions | None:
         """The mean place in each bin, where sums of places were measured."""
@@ -133,7 +135,8 @@ class MarginalSource:
         column = (self.schema.names.index(name),)
         known = column in self.noisy.plan.variances
         noise = math.sqrt(self.noisy.cell_variance(column)) if known else 0.0
-        return self.means[name].positions(counts, noise)
+        found = self.means[name].positions(counts, noise)
+        return replace(found, beyond=self.beyond.get(name, math.inf))
 
 
 # ----------------------------------------------------------------------

@@ -199,9 +199,12 @@ class MarginalRelease(Release):
                 strict=True,
             )
         }  # fmt: skip
-        account = self.manifest.schema_account
-        reach = frozenset(c.name for c in account.columns if c.open) if account else frozenset()
-        return MarginalSource(view, domain, self.schema, self.noisy, model, rows, means, reach)
+        learnt = account.columns if (account := self.manifest.schema_account) else []
+        reach = frozenset(column.name for column in learnt if column.open)
+        beyond = {column.name: column.scales[-1] for column in learnt}
+        return MarginalSource(
+            view, domain, self.schema, self.noisy, model, rows, means, reach, beyond
+        )
 
     def stated_beliefs(self) -> StatedBeliefs:
         """What the promise means in beliefs."""
