@@ -10,6 +10,7 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from voile.kinds.choosing import (
@@ -27,8 +28,12 @@ from voile.records import Record
 LARGER = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """ε that are tried, in parts of the one that was asked for: 10 is the largest that says much."""
 LARGEST_EPSILON = 10.0
-SURE = 0.92
+SURE = 0.96
 """Of what is of use: what advice must come to, since the next look has other noise."""
+CLEAR = 1 / 30
+"""Noise beside the rows with which columns get a domain."""
+USUAL_SIZE = 8
+"""Values of a column of which nothing is known."""
 QUESTIONS = (100, 50, 20, 10, 5, 2, 1)
 """How many answers of a server are tried."""
 
@@ -47,12 +52,15 @@ class AdvisedChange(Record):
 
 
 def changes_for(
-    choice: MethodChoice, names: Sequence[str], compared: Comparison
+    choice: MethodChoice, names: Sequence[str], compared: Comparison, faintness: float
 ) -> list[AdvisedChange]:
-    """The cheapest of each kind of change, at most three."""
+    """The cheapest of each kind of change, at most three.
+
+    `faintness` is the noise on the histograms that the domain was learnt from, beside the rows.
+    """
     found = [
         fewer_columns(choice, names, compared),
-        larger_epsilon(choice, compared),
+        larger_epsilon(choice, compared, faintness),
         few_questions(choice),
     ]
     return [change for change in found if change is not None]
@@ -82,15 +90,21 @@ def fewer_columns(
     return AdvisedChange(f"leave out {', '.join(map(repr, out))}", error(low), {"columns": kept})
 
 
-def larger_epsilon(choice: MethodChoice, compared: Comparison) -> AdvisedChange | None:
-    """The least ε that will do."""
-    promise = choice.promise
+def larger_epsilon(
+    choice: MethodChoice, compared: Comparison, faintness: float
+) -> AdvisedChange | None:
+    """The least ε that will do; columns without a domain are taken to get one with less noise."""
+    promise, public = choice.promise, choice.public
+    usual = int(median(public.sizes[i] for i in public.wide)) if public.wide else USUAL_SIZE
+    sizes = tuple(usual if i in public.lost else n for i, n in enumerate(public.sizes))
+    learnt = replace(public, sizes=sizes, lost=())
     for times in LARGER:
         epsilon = float(f"{promise.epsilon * times:.2g}")
         if epsilon > LARGEST_EPSILON:
             return None
         more = replace(promise, epsilon=epsilon, spent=same_share(promise, epsilon))
-        error = compared(choice.public, more).chosen.expected_error
+        clear = not public.lost or faintness <= CLEAR * times
+        error = compared(learnt if clear else public, more).chosen.expected_error
         if error <= SURE * USEFUL:
             return AdvisedChange(f"promise less: ε = {epsilon:g}", error, {"epsilon": epsilon})
     return None

@@ -260,7 +260,9 @@ def asked_columns(asked: AutomaticOptions, schema: Schema, source: Table) -> tup
 def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -> None:
     """Stop, and list the cheapest changes with the error that each would give."""
     choice = prepared.choice
-    changes = changes_for(choice, prepared.names, best_of)
+    noise = [column.scales[-1] for column in prepared.schema.account.columns]
+    faintness = max(noise, default=0.0) / max(choice.public.rows, 1.0)
+    changes = changes_for(choice, prepared.names, best_of, faintness)
     count = MATTERS * choice.public.rows
     why = (
         f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
