@@ -43,14 +43,14 @@ def messages() -> Iterator[tuple[str, str]]:
     """Every text of a hint or a note, with its place."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            found: list[ast.AST] = []
+            part: ast.expr | None = None
             if isinstance(node, ast.keyword) and node.arg in ("hint", "note", "instead"):
-                found = [node.value]
-            elif isinstance(node, ast.Raise) and node.exc is not None:
-                found = [node.exc]
-            for part in found:
+                part = node.value
+            elif isinstance(node, ast.Raise):
+                part = node.exc
+            if part is not None:
                 for text in texts(part):
-                    yield f"{path.relative_to(SOURCE)}:{node.lineno}", text
+                    yield f"{path.relative_to(SOURCE)}:{part.lineno}", text
 
 
 def named() -> list[tuple[str, str]]:
