@@ -142,7 +142,7 @@ CASES = [
           instead="publish people.csv --method marginals"),
     wrong(f"publish people.csv --epsilon 1 {PROMISE}", "--epsilon and --prior",
           instead=f"publish people.csv {PROMISE}"),
-    wrong("publish people.csv --no-register", "1 %", "ε = 1",
+    wrong("publish people.csv --no-register", "nothing of use", "ε = 1",
           instead="publish people.csv --no-register --yes"),
     # ------------------------------------------------------------------ places
     wrong(f"publish people.csv -o view.voile {PROMISE}", "'view.voile'",
