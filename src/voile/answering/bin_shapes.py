@@ -156,6 +156,8 @@ class BinShapes:
         low, high = self.ends
         if self.whole:
             numbers = np.floor(numbers)
+        if self.places.zero is not None:
+            numbers[self.places.zero] = 0.0
         return np.asarray(np.clip(numbers, low[:, None], high[:, None]))
 
     @property
@@ -165,6 +167,8 @@ class BinShapes:
         if self.whole:
             low, high = np.ceil(low), np.ceil(self.edges[1:]) - 1
         high[-1] = self.edges[-1]
+        if self.places.zero is not None:
+            high[self.places.zero] = 0.0
         return low, np.maximum(low, high)
 
 
@@ -188,6 +192,8 @@ def shapes_of(
         mean, common, own = weighed(mean, common, own, measured)
         mean = np.clip(mean, least, 1 - least)
         own = with_open_ends(own, mean, places, domain_ends(attribute))
+    if places.zero is not None:
+        mean[places.zero] = common[places.zero] = own[places.zero] = 0.0
     found = BinShapes(attribute.name, places, share, mean, common, own)
     if not whole:
         return found

@@ -61,6 +61,8 @@ from voile.schema import Attribute, Range, Schema
 from voile.schema.attribute import day_of, ordinal
 from voile.schema.places import domain_ends, places_of
 
+SHAPE = 0.5
+"""Of what the spread within bins adds to a mean, as the shape has it: its standard error."""
 CUT = 0.25
 """Of a bin's rows, how many a condition that cuts it may count wrongly (a standard error)."""
 KNOTS = 17
@@ -84,6 +86,8 @@ OPEN = (
 )
 NOTHING = 1e-12
 """Of the largest product of two numbers: a covariance that is rounding alone."""
+FLAT = 1e-9
+"""Of the largest number: what rounding may add to a mean."""
 SAME_POINT = 1e-12
 """The variance of positions that are one and the same."""
 MOST_EDGES = 20
@@ -116,7 +120,7 @@ class HiddenTerm:
         found = np.ones((points.cells, len(points.weights)))
         for part in (*self.values, *self.cuts):
             found = found * points.numbers(part)
-        return np.where(np.isnan(found), 0.0, found)
+        return np.where(np.isfinite(found), found, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +192,9 @@ class BinnedQuery:
         if points.count is None:  # ranges alone are then taken as they are listed
             listed = [isinstance(self.schema[n].domain, Range) for n in read & set(self.shapes)]
             return not all(listed)
-        try:
-            return points.differs(part)
-        except VoileError:
-            return True
+        if any(self.shapes[name].places.zero is not None for name in read & set(self.shapes)):
+            return True  # zeros are listed by the middle of their bin, which is not 0
+        return differs(part, points)
 
     @property
     def lost_groups(self) -> tuple[int, ...]:
@@ -512,7 +515,8 @@ class BinnedQuery:
         """What could not be said, and where conditions cut bins."""
         lost = dict.fromkeys(self.unknown)
         cuts = dict.fromkeys(c for t in self._terms.values() for c in t.cuts)
-        cut = [c for c in cuts if in_words(c) not in lost]
+        known = {c: self._points(attributes(c)) for c in cuts if in_words(c) not in lost}
+        cut = [c for c, points in known.items() if points.count is None or differs(c, points)]
         read = set[str]().union(*map(attributes, cut))
         found = [self.cut_note([in_words(c) for c in cut], read)] if cut else []
         found += [
@@ -585,6 +589,10 @@ def hidden_sums(hidden: list[HiddenTerm], points: PointTable, row: str) -> Hidde
         if common.any():
             moves = tuple(moving(m * common, t) for m, t in zip(moved, hidden, strict=True))
             shifts.append((1.0, False, moves))
+    bent = [None if t.cuts else gap(w, points) for w, t in zip(on, hidden, strict=True)]
+    if any(part is not None and np.abs(part).max() > 0 for part in bent):
+        parts_ = zip(bent, hidden, strict=True)
+        shifts.append((SHAPE, False, tuple(p if p is None else moving(p, t) for p, t in parts_)))
     for cut in dict.fromkeys(c for t in hidden for c in t.cuts):
         truth = points.numbers(cut)
         open_ = np.ptp(truth, axis=1) > 0
@@ -610,6 +618,24 @@ def sensitivity(numbers: Floats, name: str, points: PointTable) -> Floats:
     way = high - low
     ends = np.where(way > 0, np.subtract(*points.at_ends(numbers, name)[::-1]) / way, 0.0)
     return np.where(spread > SAME_POINT, inner, ends)
+
+
+def gap(numbers: Floats, points: PointTable) -> Floats:
+    """What the spread within each bin adds to the mean of some numbers: E[w(x)] − w(E[x]).
+
+    Of what is linear nothing, as also where several columns are in bins: it is not computed there.
+    """
+    if len(points.binned) != 1:
+        return np.zeros(points.cells)
+    inner = points.weights > 0
+    position = points.positions[points.binned[0]]
+    middles = points.mean(position)
+    straight = [
+        np.interp(middles[cell], position[cell, inner], numbers[cell, inner])
+        for cell in range(points.cells)
+    ]
+    found = points.mean(numbers) - np.array(straight)
+    return np.where(np.abs(found) > FLAT * np.abs(numbers).max(axis=1), found, 0.0)
 
 
 @np.errstate(all="ignore")
@@ -658,6 +684,14 @@ def between(found: EstimatedColumn, low: EstimatedColumn, high: EstimatedColumn)
         return low.interval(confidence)[0], high.interval(confidence)[1]
 
     return replace(found, stderr=half_width(interval), interval=interval, certain=None, plain=None)
+
+
+def differs(part: Expression | Predicate, points: PointTable) -> bool:
+    """Whether it differs within some bin; what cannot be tried is taken to."""
+    try:
+        return points.differs(part)
+    except VoileError:
+        return True
 
 
 def is_count(formula: Formula) -> bool:

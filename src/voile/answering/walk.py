@@ -18,6 +18,7 @@ import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
 from voile.answering.binned import MOST_EDGES, UNKNOWN, BinnedQuery, binned_query, edge_words
+from voile.answering.cases import counted_cases
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
@@ -212,6 +213,7 @@ def walk_of(
     evidence: Callable[[Query, KindSource], Evidence], query: Query, source: KindSource
 ) -> AnswerWalk[Evidence]:
     """The walk of a query; totals of more rows than a group's need one of their own."""
+    query = counted_cases(query, source.engine.schema)
     if others := other_note(query, source.engine.schema):
         query = replace(query, remarks=(*query.remarks, others))
     if not query.has_whole_totals:

@@ -67,6 +67,14 @@ class PublishCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
+TABLE_FLAGS = {
+    "--columns": True, "--null-text": True, "--decimal": True,
+    "--thousands": True, "--separator": True, "--encoding": True, "--dates": True,
+    "--header": True, "--skip": True, "--bad-rows": True, "--na": False, "--no-na": False,
+}  # fmt: skip
+"""Flags about the table, and whether a word follows each."""
+
+
 def command_with(typed: Sequence[str], changes: Mapping[str, Any]) -> str:
     """The command as it was typed, with some options changed."""
     flags = {spelled(name).partition(" ")[0] for name in changes}
@@ -80,6 +88,19 @@ def command_with(typed: Sequence[str], changes: Mapping[str, Any]) -> str:
             next(words, None)
     more = " ".join(spelled(name, value) for name, value in changes.items())
     return f"voile publish {shlex.join(kept)} {more}"
+
+
+def table_words(typed: Sequence[str], table: str) -> str:
+    """The table with the flags that say how it is read, as other commands take them too."""
+    kept, words = [table], list(typed)
+    for place, word in enumerate(words):
+        flag, equals, _ = word.partition("=")
+        if flag not in TABLE_FLAGS:
+            continue
+        kept.append(word)
+        if TABLE_FLAGS[flag] and not equals:
+            kept += words[place + 1 : place + 2]
+    return shlex.join(kept)
 
 
 def method_of(args: Sequence[str]) -> str | None:
@@ -145,7 +166,7 @@ def publish(
     }
     if method == AUTO:
         typed = context.meta.get(TYPED, [table])
-        placed["address"] = table
+        placed["address"] = table_words(typed, table)
         done = published_best(source, given.values, placed, partial(command_with, typed))
     else:
         with progress_bar() as progress:

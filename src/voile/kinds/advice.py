@@ -7,7 +7,6 @@ only where it brings the expected error below what is of use.
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -143,8 +142,8 @@ def listed_changes(
 
 
 def server_command(change: AdvisedChange, address: str) -> str:
-    """How a server of the table is begun."""
+    """How a server of the table is begun; its address may have flags that say how it is read."""
     return (
-        f"voile serve init server --table {shlex.quote(address)} --queries {change.questions} "
+        f"voile serve init server --table {address} --queries {change.questions} "
         f"--epsilon {change.options['epsilon']:g} --noise geometric"
     )

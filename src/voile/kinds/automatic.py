@@ -101,7 +101,8 @@ def publish_best(
 ) -> PublishResult:
     """Publish a table by the method that errs least under the promise.
 
-    `spelling` and `address` are how the caller writes the command, and the table in it.
+    `spelling` and `address` are how the caller writes the command, and the table in it, with the
+    flags that say how it is read.
     """
     asked = AutomaticOptions(**options)
     if not (asked.weak or asked.simulate_seed is not None):

@@ -268,6 +268,8 @@ class MethodChoice(Record):
         others = [c for c in self.considered[1:] if math.isfinite(c.expected_error)]
         than = ", ".join(f"{in_per_cent(c.expected_error)} with {c.about}" for c in others)
         than = f" ({than})" if than else ""
+        if not math.isfinite(best.expected_error):
+            return f"{best.about}: too few columns have a domain to say how far counts are off"
         return (
             f"{best.about}: a count of 1 % of the rows (about {count:,.0f}) is off by about "
             f"{in_per_cent(best.expected_error)}, the least of all ways that keep the promise{than}"

@@ -31,7 +31,7 @@ from voile.learning.numbers import (
     domain_of_cells,
     histogram,
     refined,
-    sure_cells,
+    shows_numbers,
 )
 from voile.learning.values import (
     NumberCounter,
@@ -262,7 +262,7 @@ class _Learner:
             stream = self.key.stream(f"schema {name}/cells", stage)
             noise = drawn(self.budget.noise, scale, len(look.counts), stream)
             look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale))
-            look.sure = look.sure or bool(sure_cells(look.cells)[0].any())
+            look.sure = look.sure or shows_numbers(look.cells, ends=stage == 0)
             if stage + 1 < len(STAGES):
                 finer = self.deviation(look.scales[stage + 1])
                 kept = bounded(look.cells) if stage == 0 else look.cells

@@ -72,6 +72,18 @@ def histogram(edges: Sequence[float], numbers: Floats) -> Ints:
     return np.bincount(np.clip(place, 0, cells - 1), minlength=cells).astype(np.int64)
 
 
+def shows_numbers(cells: NoisyCells, *, ends: bool) -> bool:
+    """Whether some cells surely hold rows; end cells hold all that lies beyond, and may not count.
+
+    Only the first histogram has cells for all numbers: the ends of others are full wherever they
+    are.
+    """
+    if not ends and len(cells.counts) < 3:
+        return False
+    inner = cells if ends else NoisyCells(cells.edges[1:-1], cells.counts[1:-1], cells.scale)
+    return bool(sure_cells(inner)[0].any())
+
+
 def bounded(cells: NoisyCells) -> NoisyCells:
     """Without the ends of all magnitudes that hold nothing, but for one cell at either end.
 
@@ -253,7 +265,7 @@ def halved(cells: NoisyCells, grid: PublicGrid) -> tuple[float, ...]:
         inner = below[:-1] / max(float(below[-1]), 1.0)
         return low, cells.edges[int(np.argmin(np.abs(inner - 0.5))) + 1], high
     whole = low == math.floor(low) and high - low >= 2
-    middle = math.floor((low + high) / 2) if whole else (low + high) / 2
+    middle = float(math.floor((low + high) / 2)) if whole else (low + high) / 2
     inside = grid.inside(low, high, 3) or [middle]
     return low, inside[len(inside) // 2], high
 

@@ -24,6 +24,8 @@ REACH = 1.0
 MOST_SINGLES = 128
 """Whole numbers of a range whose ends reach further."""
 
+ZERO_ENDS = 500
+"""How far below the next edge a bin of zeros ends, at least."""
 RANGE_ENDS = 2
 """Of a range only the ends hide numbers."""
 
@@ -35,6 +37,8 @@ class NumberPlaces:
     edges: tuple[float, ...]
     whole: bool
     """Whether the numbers are whole."""
+    zero: int | None = None
+    """The stretch that holds zeros alone, where there is one."""
 
     @property
     def size(self) -> int:
@@ -76,7 +80,19 @@ def places_of(attribute: Attribute, ends: tuple[float, float] | None = None) -> 
     if edges is None:
         return None
     low, high = reached(attribute) if ends is None else ends
-    return NumberPlaces((low, *edges[1:-1], high), attribute.kind != "numeric")
+    zero = zero_stretch(attribute)
+    return NumberPlaces((low, *edges[1:-1], high), attribute.kind != "numeric", zero)
+
+
+def zero_stretch(attribute: Attribute) -> int | None:
+    """The bin of a learnt domain that was made for zeros alone: it begins at 0, and ends at a
+    power of ten far below what follows."""
+    edges = _edges(attribute)
+    learnt = attribute.public == "learnt" and attribute.kind == "numeric"
+    if edges is None or not learnt or 0.0 not in edges[:-2]:
+        return None
+    place = edges.index(0.0)
+    return place if edges[place + 1] * ZERO_ENDS <= edges[place + 2] else None
 
 
 def _edges(attribute: Attribute) -> tuple[float, ...] | None:

@@ -116,6 +116,8 @@ class DuckTable(Table):
     def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
         self.reading = ReadingOptions(**how)
         self._con = connected(settings={"memory_limit": MEMORY})
+        # Statistics of Parquet leave NaN out: by them DuckDB takes isnan(x) to be never true.
+        self._con.execute("SET disabled_optimizers = 'statistics_propagation'")
         self._spill = SpillFolder()
         self._con.execute(f"SET temp_directory = {literal(str(self._spill.path))}")
         made = TextNotes()
