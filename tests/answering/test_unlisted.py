@@ -84,12 +84,49 @@ def test_other_statistics_of_unlisted_values_have_no_interval(release: Any) -> N
 
 
 @pytest.mark.parametrize(
-    "sql", ["kids = 3", "kids >= 1", "kind = 'a'", "kind <> 'a'", "income >= 3", "income >= 1"]
+    "sql", ["kids = 3", "kids >= 1", "kind = 'a'", "kind <> 'a'", "income >= 3", "income < 2"]
 )
 def test_what_listed_values_decide_stays_sharp(release: Any, sql: str) -> None:
     answer = release.query(f"select count(*) from t where {sql}")
     assert not answer.notes
     assert answer.stderr < 100
+
+
+@pytest.mark.parametrize(
+    ("sql", "holds"),
+    [
+        ("income >= 1", lambda t: t["income"] >= 1),
+        ("income > 0.5", lambda t: t["income"] > 0.5),
+        ("kids < 4", lambda t: t["kids"] < 4),
+        ("day < '2023-03-10'", lambda t: t["day"] < np.datetime64("2023-03-10")),
+    ],
+)
+def test_conditions_that_unlisted_values_may_fail_are_not_certainly_met(
+    release: Any, columns: dict[str, Any], sql: str, holds: Any
+) -> None:
+    exact = int(holds(columns).sum())
+    assert exact < 0.98 * ROWS
+    cases = f"select avg(case when {sql} then 1 else 0 end) * {ROWS} as n from t"
+    for asked in (f"select count(*) as n from t where {sql}", cases,
+                  f"select sum(case when {sql} then 1 else 0 end) as n from t"):  # fmt: skip
+        answer = release.query(asked, confidence=0.999)
+        low, high = answer.rows[0]["n"].interval()
+        assert low <= exact <= high
+        assert any("may not hold" in note for note in answer.notes)
+
+
+def test_a_sum_of_ones_and_zeros_is_a_count(release: Any) -> None:
+    """However it is written, and whatever stands beside it."""
+    counts = ("count(*) filter (where income > 2.5)",
+              "sum(case when income > 2.5 then 1 else 0 end)",
+              "sum(case when income > 2.5 then 1 end)",
+              "2 * count(*) - sum(case when (income > 2.5) then 1.0 else 2 end)")  # fmt: skip
+    found = [release.query(f"select {one} as n from t").rows[0]["n"] for one in counts]
+    together = release.query(f"select {', '.join(counts[:3])} from t").rows[0]
+    for one in (*found[1:], *together.values()):
+        assert one.value == pytest.approx(found[0].value)
+    for one in (*found[1:3], *together.values()):
+        np.testing.assert_allclose(one.interval(), found[0].interval())
 
 
 def test_groups_at_the_ends_say_what_they_stand_for(release: Any) -> None:

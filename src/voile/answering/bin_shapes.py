@@ -20,7 +20,7 @@ end that reaches further is taken to hold the number that is listed, if nothing 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -63,6 +63,16 @@ class OpenColumns(Protocol):
     @property
     def open_columns(self) -> frozenset[str]:
         """Their names."""
+        ...
+
+
+@runtime_checkable
+class HiddenRows(Protocol):
+    """A source that knows how many rows may lie beyond the ends of learnt columns."""
+
+    @property
+    def beyond(self) -> Mapping[str, float]:
+        """The deviation of the noise that may have hidden them, by column."""
         ...
 
 

@@ -5,13 +5,19 @@ all others. `where income > 100` is false of every value that is listed; but the
 an income count at the last one. Nothing tells how many of its rows these are: so the estimate
 leaves them out, the interval of a count reaches up to that with all of them, and other statistics
 have none.
+
+The other way round `where income > 0` may be true of all values that are listed, and rows that
+count at the first one may have none. (What tells listed values apart is taken to be about these.)
+The estimate takes them in; the interval of a count reaches down to that without them, or without as
+many as noise can have hidden when the domain was learnt. Other statistics are taken to be of these
+rows.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -21,18 +27,20 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from voile.answering.bin_shapes import HiddenRows, OpenColumns
 from voile.answering.bin_tables import PointTable, point_table, row_prefix
 from voile.answering.binned import between, edge_words, without_interval
-from voile.answering.columns import EstimatedColumn
+from voile.answering.columns import EstimatedColumn, half_width
 from voile.answering.evidence import Evidence
-from voile.answering.totals import hashable
+from voile.answering.totals import ListedGroups, hashable
 from voile.answering.walk import AnswerWalk
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import ARROW, clamped, codes, column_type, domain_array
 from voile.engines.rows import PublicDomain
 from voile.errors import VoileError
-from voile.query.aggregate import Call, Formula, Quantile, Total
+from voile.query.aggregate import Call, Formula, Quantile, Total, leaves
 from voile.query.predicate import (
+    And,
     Atom,
     Or,
     Predicate,
@@ -55,6 +63,12 @@ FAR = (1e-3, 1.0, 1e3)
 EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 FIRST_DAY, LAST_DAY = (day.toordinal() - EPOCH_DAY for day in (dt.date.min, dt.date.max))
 LARGEST = 2.0**53
+HIDDEN = 5.0
+"""How many rows noise may have hidden beyond the ends of a domain, in deviations."""
+FAILING = (
+    "{} may not hold of values that the release does not list, and that count as {}: the estimate "
+    "includes these rows, and the interval of a count what it would be without them"
+)
 NOTE = (
     "{} may hold of values that the release does not list, and that count as {}: the estimate "
     "leaves these rows out, and the interval of a count includes all of them"
@@ -63,26 +77,40 @@ NOTE = (
 
 @dataclass(frozen=True)
 class OpenQuery:
-    """A query whose conditions also take the rows that stand for values which may meet them."""
+    """A query whose conditions also take the rows that stand for values which may meet them.
+
+    Or, where rows may fail them, leave these out.
+    """
 
     query: Query
     notes: tuple[str, ...]
     where: bool
     """Whether a condition of WHERE is among them."""
+    columns: frozenset[str]
+    """Those whose ends stand for such values."""
 
 
-def opened(query: Query, schema: Schema, engine: PublicDomain) -> OpenQuery | None:
-    """The query with open conditions; None where no unlisted value could meet any."""
+def opened(
+    query: Query, schema: Schema, engine: PublicDomain, *, failing: bool = False
+) -> OpenQuery | None:
+    """The query with open conditions; None where no unlisted value could meet any.
+
+    `failing`: with conditions that leave out the rows which stand for values that may fail them.
+    """
     known: dict[Predicate, Predicate] = {}
     notes: dict[str, None] = {}
+    read = set[str]()
     row = row_prefix(query.tables)
 
     def part(one: Predicate) -> Predicate:
         if one not in known:
-            found = open_condition(one, schema, engine, row)
-            known[one] = one if found is None else Or((one, found[0]))
+            found = open_condition(one, schema, engine, row, failing=failing)
+            known[one] = one
             if found is not None:
-                notes.setdefault(NOTE.format(in_words(one), found[1]))
+                parts = (one, found[0])
+                known[one] = And(parts) if failing else Or(parts)
+                notes.setdefault((FAILING if failing else NOTE).format(in_words(one), found[1]))
+                read.update(found[2])
         return known[one]
 
     def whole(predicate: Predicate | None) -> Predicate | None:
@@ -108,29 +136,35 @@ def opened(query: Query, schema: Schema, engine: PublicDomain) -> OpenQuery | No
         return None
     more = replace(query, predicate=predicate, columns=columns, having=None, order=(), limit=None,
                    offset=0, remarks=())  # fmt: skip
-    return OpenQuery(more, tuple(notes), where)
+    return OpenQuery(more, tuple(notes), where, frozenset(read))
 
 
 def open_condition(
-    condition: Predicate, schema: Schema, engine: PublicDomain, row: str
-) -> tuple[Atom, str] | None:
+    condition: Predicate, schema: Schema, engine: PublicDomain, row: str, *, failing: bool = False
+) -> tuple[Atom, str, list[str]] | None:
     """Where a condition is false and may be true of a value that is not listed; what stands there.
 
-    None where there is nothing like it, and where it cannot be tried.
+    With `failing`, where it is true of all that is listed, and may be false: then all but that.
+    None where there is nothing like it, and where it cannot be tried. A text that is not listed
+    fails most conditions: only ends of numbers are tried.
     """
     read = attributes(condition)
-    stand_ins = [a for a in schema if a.name in read and (a.clamp or a.other is not None)]
+    stand_ins = [
+        a for a in schema if a.name in read and (a.clamp or (a.other is not None and not failing))
+    ]
     points = point_table(read, schema, {}, engine)
     if not stand_ins or points.cells > MOST_CELLS:
         return None
     try:
-        flags, reached = _reached(condition, stand_ins, points)
+        flags, reached = _reached(condition, stand_ins, points, failing=failing)
     except (VoileError, pa.ArrowException, OverflowError):
         return None
     if not flags.any():
         return None
     words = [f"{a.name} = {value_words(a, code)}" for a in stand_ins for code in reached[a.name]]
-    return points.condition(flags.astype(float), row), " or ".join(words)
+    names = [name for name, codes_ in reached.items() if codes_]
+    taken = flags != failing  # with `failing` all others
+    return points.condition(taken.astype(float), row), " or ".join(words), names
 
 
 def value_words(attribute: Attribute, code: int) -> str:
@@ -144,11 +178,11 @@ def value_words(attribute: Attribute, code: int) -> str:
 
 
 def _reached(
-    condition: Predicate, stand_ins: list[Attribute], points: PointTable
+    condition: Predicate, stand_ins: list[Attribute], points: PointTable, *, failing: bool
 ) -> tuple[npt.NDArray[np.bool_], dict[str, list[int]]]:
     """The combinations in which the condition is false, and true of some unlisted value.
 
-    And the codes of those that stand for such a value.
+    With `failing`, the other way round. And the codes of those that stand for such a value.
     """
     names = [a.name for a in points.columns]
     places = np.unravel_index(np.arange(points.cells), points.shape)
@@ -157,17 +191,22 @@ def _reached(
     own = truth(condition, listed, names, points.engine)
     flags = np.zeros(points.cells, bool)
     reached: dict[str, list[int]] = {a.name: [] for a in stand_ins}
+    missing = [
+        place == a.size - 1 for a, place in zip(points.columns, places, strict=True) if a.null
+    ]
+    if failing and not (own | np.any(missing, axis=0)).all():
+        return flags, reached  # what tells listed values apart is about these
     for attribute in stand_ins:
         column = places[names.index(attribute.name)]
         by_code: dict[int, list[Any]] = {}
         for code, value in unlisted_values(condition, attribute):
             by_code.setdefault(code, []).append(value)
         for code, values in by_code.items():
-            cells = np.flatnonzero((column == code) & ~own)
+            cells = np.flatnonzero((column == code) & (own == failing))
             rows = np.repeat(cells, len(values))
             tried = {name: of.take(arrow_array(rows)) for name, of in listed.items()}
             tried[attribute.name] = pa.array(values * len(cells), column_type(attribute))
-            found = truth(condition, tried, names, points.engine)
+            found = truth(condition, tried, names, points.engine) != failing
             if found.any():
                 flags[rows[found]] = True
                 reached[attribute.name].append(code)
@@ -265,6 +304,24 @@ def domain_ends(attribute: Attribute) -> tuple[float, float]:
 # the answer
 
 
+def unlisted_walk(
+    found: AnswerWalk[Evidence],
+    query: Query,
+    source: Any,
+    walk: Callable[[Query], AnswerWalk[Evidence]],
+) -> AnswerWalk[Evidence]:
+    """The walk of a query with what values that are not listed may do to its conditions."""
+    schema, engine = source.engine.schema, source.engine
+    if (more := opened(query, schema, engine)) is not None:
+        found = OpenWalk(found, walk(more.query), query, more)
+    if (less := opened(query, schema, engine, failing=True)) is not None:
+        known = source.beyond if isinstance(source, HiddenRows) else {}
+        reach = source.open_columns if isinstance(source, OpenColumns) else frozenset()
+        rows = [math.inf if n in reach else HIDDEN * known.get(n, math.inf) for n in less.columns]
+        found = FailingWalk(found, walk(less.query), query, less, sum(rows))
+    return found
+
+
 class OpenWalk(AnswerWalk[Evidence]):
     """A query some of whose conditions may hold of values that are not listed."""
 
@@ -289,20 +346,69 @@ class OpenWalk(AnswerWalk[Evidence]):
             return found
         if not isinstance(asked, Total) or asked.term.values:
             return without_interval(found)
-        return between(found, found, self._above(self._upper.estimated_at(place)))
-
-    def _above(self, column: EstimatedColumn) -> EstimatedColumn:
-        """The upper column, in the order of this answer's groups."""
-        known = {tuple(map(hashable, key)): i for i, key in enumerate(self._upper.groups.keys)}
-        at = np.array([known.get(tuple(map(hashable, key)), -1) for key in self.groups.keys], int)
-
-        def interval(confidence: float) -> Any:
-            ends = column.interval(confidence)
-            return tuple(np.where(at < 0, np.nan, end[at]) for end in ends)
-
-        return replace(column, interval=interval)
+        return between(found, found, aligned(self._upper, place, self.groups))
 
     def notes(self) -> tuple[str, ...]:
         """What the analyst should know; some row may meet the condition."""
         notes = [note for note in super().notes() if note != self.evidence.nothing]
         return (*notes, *self._open.notes)
+
+
+class FailingWalk(AnswerWalk[Evidence]):
+    """A query some of whose conditions may fail of values that are not listed."""
+
+    def __init__(
+        self,
+        base: AnswerWalk[Evidence],
+        lower: AnswerWalk[Evidence],
+        original: Query,
+        found: OpenQuery,
+        hidden: float,
+    ) -> None:
+        """`lower` answers the query without the rows in doubt, of which `hidden` may fail."""
+        super().__init__(base.query, base.evidence, base.binned)
+        self._base, self._lower, self._original = base, lower, original
+        self._open, self._hidden = found, hidden
+
+    def _column(self, formula: Formula) -> EstimatedColumn:
+        found = self._base._column(formula)
+        place = next((i for i, c in enumerate(self.query.columns) if c.source == formula), None)
+        if place is None:
+            return found
+        asked, less = (q.columns[place].source for q in (self._original, self._open.query))
+        if isinstance(asked, int) or (not self._open.where and asked == less):
+            return found
+        if any(not isinstance(leaf, Total) or leaf.term.values for leaf in leaves(asked)):
+            return found
+        lower = aligned(self._lower, place, self.groups)
+        hidden = self._hidden if isinstance(asked, Total) else math.inf
+        return spanning(found, lower, hidden)
+
+    def notes(self) -> tuple[str, ...]:
+        """What the analyst should know; some row may fail the condition."""
+        return (*self._base.notes(), *self._open.notes)
+
+
+def spanning(found: EstimatedColumn, other: EstimatedColumn, most: float) -> EstimatedColumn:
+    """A column whose interval also holds what another says, but for at most so many rows."""
+
+    def interval(confidence: float) -> Any:
+        (low, high), (low_, high_) = found.interval(confidence), other.interval(confidence)
+        with np.errstate(invalid="ignore"):
+            least = np.maximum(np.fmin(low, low_), low - most)
+            return least, np.minimum(np.fmax(high, high_), high + most)
+
+    return replace(found, stderr=half_width(interval), interval=interval, certain=None, plain=None)
+
+
+def aligned(walk: AnswerWalk[Evidence], place: int, groups: ListedGroups) -> EstimatedColumn:
+    """A column of another walk, in the order of these groups."""
+    column = walk.estimated_at(place)
+    known = {tuple(map(hashable, key)): i for i, key in enumerate(walk.groups.keys)}
+    at = np.array([known.get(tuple(map(hashable, key)), -1) for key in groups.keys], int)
+
+    def interval(confidence: float) -> Any:
+        ends = column.interval(confidence)
+        return tuple(np.where(at < 0, np.nan, end[at]) for end in ends)
+
+    return replace(column, interval=interval)

@@ -220,12 +220,9 @@ def walk_of(
         found = plain_walk(evidence, query, source)
         if not any(a.clamp or a.other is not None for a in source.engine.schema):
             return found
-        from voile.answering.unlisted import OpenWalk, opened  # noqa: PLC0415  (learnt domains)
+        from voile.answering.unlisted import unlisted_walk  # noqa: PLC0415  (learnt domains)
 
-        more = opened(query, source.engine.schema, source.engine)
-        if more is None:
-            return found
-        return OpenWalk(found, plain_walk(evidence, more.query, source), query, more)
+        return unlisted_walk(found, query, source, lambda one: plain_walk(evidence, one, source))
     from voile.answering.shares import ShareWalk  # noqa: PLC0415  (few ask for them)
 
     cut, known = cut_parts(query, source.engine)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from voile.learning.budget import failure, moved
 from voile.noise.normal import LARGEST_SCALE
@@ -43,6 +49,14 @@ class LearntColumn(LearntPart):
         default=False,
         description="Whether noise hid how far the numbers reach beyond the domain",
     )
+
+    @model_serializer(mode="wrap")
+    def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Written where it is so: earlier releases did not say."""
+        found: dict[str, Any] = handler(self)
+        if not self.open:
+            found.pop("open", None)
+        return found
 
 
 class SchemaAccount(LearntPart):
