@@ -232,7 +232,7 @@ class Formulas(ABC):
         if form is not None and {form.mean, form.size} <= set(self.ranges):
             found = lru_cache(8)(lambda confidence: self._variance_interval(form, confidence))
             return EstimatedColumn(value, stderr, found, self.covers)
-        return EstimatedColumn(value, stderr, self._bent(formula, value), self.approximates)
+        return EstimatedColumn(value, stderr, self._bent(formula, value, stderr), self.approximates)
 
     def _variance_interval(self, form: VarianceForm, confidence: float) -> tuple[Floats, Floats]:
         """Fieller's interval of a variance; see nonlinear.py."""
@@ -262,7 +262,7 @@ class Formulas(ABC):
         high = np.where(anything, largest, np.clip(high, 0.0, largest))
         return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
-    def _bent(self, formula: Formula, value: Floats) -> Intervals:
+    def _bent(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
         """The interval to second order."""
         used = terms_of(formula)
         places = [self.order.index(term) for term in used]
@@ -271,7 +271,8 @@ class Formulas(ABC):
             named = {term: totals[:, i] for i, term in enumerate(used)}
             return evaluate(formula, named, {}, used, len(totals)).slope
 
-        found = bent(slopes, value, self.estimates[:, places], self.covariances(used))
+        covariances = self.covariances(used)
+        found = bent(slopes, value, self.estimates[:, places], covariances, stderr)
         return lru_cache(8)(found.interval)
 
     def covariances(self, used: tuple[Term, ...]) -> Floats:

@@ -100,9 +100,17 @@ class Bent:
 
 
 def bent(
-    slopes: Callable[[Floats], Floats], value: Floats, totals: Floats, covariances: Floats
+    slopes: Callable[[Floats], Floats],
+    value: Floats,
+    totals: Floats,
+    covariances: Floats,
+    stderr: Floats,
 ) -> Bent:
-    """The formula with these slopes, (groups, terms), at the totals."""
+    """The formula with these slopes, (groups, terms), at the totals.
+
+    Covariances of totals whose errors are learnt one by one need not agree with each other: what
+    they make of the formula is no less than its standard error.
+    """
     slope = slopes(totals)
     curvature = np.zeros_like(covariances)
     for i in range(totals.shape[1]):
@@ -113,7 +121,7 @@ def bent(
     curvature = np.nan_to_num((curvature + curvature.swapaxes(1, 2)) / 2, posinf=0.0, neginf=0.0)
     spread_by = np.einsum("gij,gj->gi", covariances, slope)
     turned = np.einsum("gij,gjk->gik", curvature, covariances)
-    first = np.einsum("gi,gi->g", slope, spread_by)
+    first = np.fmax(np.einsum("gi,gi->g", slope, spread_by), stderr**2)
     second = np.einsum("gij,gji->g", turned, turned) / 2
     variance = np.maximum(first, 0.0) + np.maximum(second, 0.0)
     lean = np.einsum("gi,gij,gj->g", spread_by, curvature, spread_by)
