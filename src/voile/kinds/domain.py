@@ -137,7 +137,7 @@ def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) 
         others = [n for n in names if n not in {p.name for p in suspects}]
         raise TableError(
             f"column {first.name!r} looks like an identifier ({first.distinct:,} different values "
-            f"in {first.rows:,} rows): the release would list them all",
+            f"in {first.rows:,} rows): such columns are published only by name",
             hint=f"choose the columns: {spelled('columns', others)}"
             if others
             else "there is nothing else in the table; group the values first",
