@@ -25,6 +25,7 @@ from voile.answering.bin_shapes import (
     weighed,
     whole_mean_of,
 )
+from voile.answering.nonlinear import bent
 from voile.schema import Attribute, WholeBins
 from voile.schema.places import NumberPlaces
 
@@ -335,3 +336,16 @@ def test_certain_bounds_of_groups_hold(columns: dict[str, Any], classes: Any) ->
 )
 def test_where_ends_of_bins_do_not_say_it_nothing_is_certain(sql: str, classes: Any) -> None:
     assert classes.query(f"select {sql} as x from t").rows[0]["x"].certain is None
+
+
+def test_a_bend_is_no_narrower_than_its_standard_error() -> None:
+    """Covariances that do not agree made a variance of next to nothing, and a lean without end."""
+    totals, covariances = np.array([[100.0, 10.0]]), np.array([[[4.0, 2.0], [2.0, 1.0]]])
+
+    def slopes(at: Any) -> Any:  # of a − 2b + b²/1000: nearly nothing by these covariances
+        return np.stack([np.ones(len(at)), -2 + at[:, 1] / 500], axis=1)
+
+    found = bent(slopes, np.array([80.1]), totals, covariances, np.array([3.0]))
+    low, high = found.interval(0.95)
+    assert low[0] == pytest.approx(80.1 - 1.96 * 3, abs=0.2)
+    assert high[0] == pytest.approx(80.1 + 1.96 * 3, abs=0.2)

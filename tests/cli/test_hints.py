@@ -19,6 +19,7 @@ import typer.main
 import voile
 from voile.cli import app
 from voile.cli.common import flat
+from voile.cli.publishing import table_words
 
 SOURCE = Path(voile.__file__).parent
 COMMAND = re.compile(
@@ -92,3 +93,9 @@ def test_a_command_in_a_message_exists_and_takes_its_options(place: str, line: s
         return
     unknown = set(FLAG.findall(line)) - flags_of(command)
     assert not unknown, f"{place}: voile {line}: {unknown}"
+
+
+def test_a_server_in_a_hint_has_the_flags_of_the_table() -> None:
+    """How a table is read, and which of its columns, is the same for the server that is advised."""
+    typed = ["a b.csv", "--na", "--columns", "x,y z", "--epsilon", "1", "--decimal=,", "--yes"]
+    assert table_words(typed, "a b.csv") == "'a b.csv' --na --columns 'x,y z' --decimal=,"
