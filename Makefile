@@ -2,10 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+SPARK := .spark/.ready
 # Tests start many processes: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test soak check fuzz bench docs lock clean
+.PHONY: setup demo test soak spark check fuzz bench docs lock clean
 
 setup: $(STAMP)
 
@@ -32,6 +33,22 @@ fuzz: setup
 	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1
 	$(BIN)/python tools/fuzz_releases.py --inputs 100000 --seed 1
 
+# Apache Spark for tests/spark: half a gigabyte, which only those tests need, and which needs Java.
+spark:
+	@if [ -n "$$JAVA_HOME" ] || command -v java >/dev/null; \
+	then $(MAKE) --no-print-directory $(SPARK); \
+	else echo "no Java: the tests of Apache Spark will skip"; fi
+
+$(SPARK): tests/spark.txt | $(STAMP)
+	rm -rf .spark
+	mkdir -p .spark/download .spark/python
+	$(BIN)/pip download --quiet --disable-pip-version-check --no-deps --no-binary pyspark \
+	  --require-hashes -d .spark/download -r tests/spark.txt
+	cd .spark/download && tar -xzf pyspark-*.tar.gz --no-same-owner && cd pyspark-*/ && \
+	  mv deps/bin deps/sbin deps/jars ../.. && mv lib ../../python/lib
+	rm -rf .spark/download
+	touch $(SPARK)
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -54,4 +71,4 @@ lock:
 	  pyproject.toml -o constraints.txt
 
 clean:
-	rm -rf .venv demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .spark demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache

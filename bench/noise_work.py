@@ -6,9 +6,8 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,8 +18,10 @@ import pyarrow.parquet as pq
 from bench.adult import adult_schema, first_ages
 from bench.stages import profiled
 from voile.arrays import Words
+from voile.engines.members import LocalMembers
 from voile.kinds import parquet
-from voile.kinds.views.publishing import FILE_RANGES, RANGE_ROWS, ViewWriter
+from voile.kinds.views.publishing import write_view
+from voile.kinds.views.writing import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.progress import Silent
@@ -38,18 +39,13 @@ def mechanism_for(rows: float, schema: Schema) -> AlphaBeta:
     return AlphaBeta(retention=0.9, noise=mean / (1 + mean))
 
 
-@contextmanager
-def writer(mechanism: AlphaBeta, schema: Schema) -> Iterator[ViewWriter]:
-    """A writer into a folder that is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
-        yield ViewWriter(Path(folder), mechanism, schema, Key.from_seed(1), Silent())
-
-
 def write_noise(mechanism: AlphaBeta, schema: Schema) -> dict[str, Any]:
     """A view of no records, as publishing writes it: draw, decode, Parquet, hash."""
-    with writer(mechanism, schema) as view:
+    view = ViewWriter(mechanism, schema)
+    none = LocalMembers(schema.sizes, np.empty(0, dtype=view.index.key_type))
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
         start = time.perf_counter()
-        files = view.write(np.empty(0, dtype=view.index.key_type))
+        files = write_view(Path(folder), view, none, Key.from_seed(1), Silent())
         seconds = time.perf_counter() - start
     rows = sum(file.rows or 0 for file in files)
     size = sum(file.bytes for file in files)
@@ -84,8 +80,8 @@ def ours_draw(rows: float) -> dict[str, Any]:
     schema = adult_schema()
     warm_up(schema)
     mechanism, key = mechanism_for(rows, schema), Key.from_seed(1)
-    with writer(mechanism, schema) as view:
-        cuts, index = view.cuts, view.index
+    view = ViewWriter(mechanism, schema)
+    cuts, index = view.cuts, view.index
 
     def draw(i: int) -> int:
         return len(mechanism.noise_rows(index, key, i, cuts[i], cuts[i + 1]))

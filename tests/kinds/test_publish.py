@@ -204,7 +204,7 @@ def test_secret_keys_differ_and_simulations_are_marked() -> None:
 
 def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = voile.publish(ADULT, method="alphabeta", simulate_seed=1)
-    monkeypatch.setattr("voile.kinds.views.publishing.RANGE_ROWS", 2**15)
+    monkeypatch.setattr("voile.kinds.views.writing.RANGE_ROWS", 2**15)
     monkeypatch.setattr("voile.kinds.parquet.ROW_GROUP", 1000)
     cut = voile.publish(ADULT, method="alphabeta", simulate_seed=1)
     assert len([f for f in cut.manifest.files if f.rows is not None]) > 5

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from voile.options.reading import ReadingKeywords
     from voile.schema import Schema
 
-BUILT_IN = ("voile.engines.duckdb",)
+BUILT_IN = ("voile.engines.spark", "voile.engines.duckdb")
 """Packages with an ENGINE, in the order in which they are tried. DuckDB is last: it reads the rest,
 and its messages say what can be read."""
 

@@ -16,6 +16,8 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.arrow import arrow_array
 from voile.engines.findings import ColumnFinding, refuse_undecided
+from voile.engines.jobs import CodedJob, TypedJob, added_up
+from voile.engines.members import LocalMembers, Members
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean, spelled
 from voile.options import choices
@@ -88,6 +90,8 @@ class Table(Protocol):
     """How its text is read, as the caller said."""
     notes: Sequence[str] = ()
     """What reading it did that may not be expected."""
+    at_hand: bool = True
+    """Whether its rows may be taken into this process; else only what jobs make of them."""
 
     def __new__(cls, source: object, **how: Unpack[ReadingKeywords]) -> Table:  # noqa: ARG004
         """The table of the engine that reads `source`; its own `__init__` attaches the rows."""
@@ -268,6 +272,32 @@ class Table(Protocol):
         keys = keys[:done]
         keys.sort()
         return keys
+
+    def members(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
+    ) -> Members:
+        """The rows by key, wherever the engine leaves them."""
+        keys = self.keys(schema, drop_nulls=drop_nulls, progress=progress)
+        return LocalMembers(schema.sizes, keys)
+
+    def coded_sums(
+        self,
+        schema: Schema,
+        job: CodedJob,
+        *,
+        drop_nulls: bool,
+        clamp: bool = False,
+        progress: Progress | None = None,
+    ) -> pa.Table:
+        """What a job sums of the rows' codes, wherever the rows lie."""
+        batches = self.coded(schema, drop_nulls=drop_nulls, clamp=clamp, progress=progress)
+        return added_up(job(batch.codes for batch in batches), job.output)
+
+    def typed_sums(
+        self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
+    ) -> pa.Table:
+        """What a job sums of the rows' values, wherever the rows lie."""
+        return added_up(job(self.typed(names, drop_nulls=drop_nulls)), job.output)
 
     def columns_of_codes(
         self,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.arrays import in_groups
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import (
     OUTSIDE,
@@ -105,8 +106,8 @@ def written_schema(schema: Schema) -> Any:
     return pa.schema(fields)
 
 
-def write_part(path: Path, schema: Schema, batches: Iterable[Keys]) -> int:
-    """Write batches of keys as one file; returns the number of rows.
+def write_part(path: Path | BinaryIO, schema: Schema, batches: Iterable[Keys]) -> int:
+    """Write batches of keys as one file, or into one that is open; returns the number of rows.
 
     Row groups are cut by count alone: where a batch ends depends on the private rows.
     """
@@ -169,20 +170,3 @@ class Decoder:
                 arrow_array(codes, missing), self._values.slice(0, attribute.size - 1)
             )
         return self._values.take(arrow_array(codes))
-
-
-def in_groups(batches: Iterable[Keys], size: int) -> Iterator[Keys]:
-    """The same sequence, cut after every `size` keys."""
-    held: list[Keys] = []
-    count = 0
-    for batch in batches:
-        held.append(batch)
-        count += len(batch)
-        if count < size:
-            continue
-        joined = np.concatenate(held)
-        whole = count - count % size
-        yield from (joined[start : start + size] for start in range(0, whole, size))
-        held, count = [joined[whole:]], count - whole
-    if count:
-        yield np.concatenate(held)

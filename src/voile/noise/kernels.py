@@ -1,4 +1,7 @@
-"""Compiled loops of the samplers. The modules that call them say what they compute and why."""
+"""Compiled loops of the samplers. The modules that call them say what they compute and why.
+
+Those that also run where there is no Numba have beside them the same in NumPy, bit by bit.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,19 @@ from voile.compiled import compiled
 
 
 ONE = np.uint64(1)
+HALF = np.uint64(32)
+LOW = np.uint64(2**32 - 1)
 WORD_DIGITS = 63
 """Digits of a gap that a word can take; a gap with a higher digit leaves any range."""
 
 
-@compiled
+def read_digits_in_numpy(coins: Words, thresholds: Words, numbers: Words) -> None:
+    """As `read_digits`."""
+    for digit in range(coins.shape[0]):
+        numbers |= (coins[digit] < thresholds[digit]).astype(np.uint64) << np.uint64(digit)
+
+
+@compiled(instead=read_digits_in_numpy)
 def read_digits(coins: Words, thresholds: Words, numbers: Words) -> None:
     """Binary digits, one row of coins each, into numbers; row by row so that it vectorises."""
     for digit in range(coins.shape[0]):
@@ -28,7 +39,40 @@ def read_digits(coins: Words, thresholds: Words, numbers: Words) -> None:
             numbers[draw] |= np.uint64(coins[digit, draw] < threshold) << shift
 
 
-@compiled
+def walk_in_numpy(
+    gaps: Words, beyond: Words, widths: npt.NDArray[np.int64], at: Words, last: int, step: int
+) -> tuple[int, bool]:
+    """As `walk`; what it leaves in `gaps` after the last place means nothing.
+
+    The place after a draw is the sum of all gaps up to it. A sum of many words may need more than
+    64 bits, so that halves of words are summed apart: `high`·2³² + `low`, as if every word were as
+    wide as it takes. Then each word keeps what it has room for and hands the rest on.
+    """
+    words, draws = at.size, gaps.shape[1]
+    if not draws:
+        return 0, True
+    carry = np.arange(draws, dtype=np.uint64) * np.uint64(step)
+    for word in range(words - 1, -1, -1):
+        low = np.cumsum(gaps[word] & LOW) + ((at[word] & LOW) + carry)
+        high = np.cumsum(gaps[word] >> HALF) + ((at[word] >> HALF) + (low >> HALF))
+        low &= LOW
+        if not word:
+            break
+        width = int(widths[word])
+        wide, narrow = np.uint64(max(width - 32, 0)), np.uint64(max(32 - width, 0))
+        carry = (high >> wide << narrow) | (low >> np.uint64(min(width, 32)))
+        gaps[word] = ((high << HALF) | low) & ((ONE << np.uint64(width)) - ONE)
+    # Places up to the end of the walk are below 2⁶⁴; those beyond must not seem to be small.
+    gaps[0] = np.minimum(high, LOW) << HALF | low
+    ends = (beyond != 0) | (gaps[0] >= np.uint64(last))
+    count = int(ends.argmax()) if ends.any() else draws
+    at[:] = gaps[:, min(count, draws - 1)]
+    if count == draws:
+        at[words - 1] += np.uint64(step)
+    return count, count == draws
+
+
+@compiled(instead=walk_in_numpy)
 def walk(
     gaps: Words, beyond: Words, widths: npt.NDArray[np.int64], at: Words, last: int, step: int
 ) -> tuple[int, bool]:
@@ -62,11 +106,17 @@ def walk(
 Codes = npt.NDArray[Any]
 HalfWords = npt.NDArray[np.uint32]
 
-HALF = np.uint64(32)
-LOW = np.uint64(2**32 - 1)
+
+def keep_or_divide_in_numpy(words: Words, numbers: Words, codes: Codes, out: Codes) -> int:
+    """As `keep_or_divide`."""
+    shift, kept, limit, share = numbers[:4]
+    word = words >> shift
+    np.copyto(out, codes, casting="unsafe")
+    np.copyto(out, (word - kept) // share, casting="unsafe", where=word >= kept)
+    return int(np.count_nonzero(word >= limit))
 
 
-@compiled
+@compiled(instead=keep_or_divide_in_numpy)
 def keep_or_divide(words: Words, numbers: Words, codes: Codes, out: Codes) -> int:
     """Codes where a word is below `kept`, else the number of its share; how many are undecided.
 
@@ -86,7 +136,17 @@ def keep_or_divide(words: Words, numbers: Words, codes: Codes, out: Codes) -> in
     return undecided
 
 
-@compiled
+def keep_or_multiply_in_numpy(words: HalfWords, numbers: Words, codes: Codes, out: Codes) -> int:
+    """As `keep_or_multiply`."""
+    shift, kept, limit, factor, places = numbers[:5]
+    word = words.astype(np.uint64) >> shift
+    fresh = (((word - kept) & LOW) * (factor & LOW)) >> places
+    np.copyto(out, codes, casting="unsafe")
+    np.copyto(out, fresh, casting="unsafe", where=word >= kept)
+    return int(np.count_nonzero(word >= limit))
+
+
+@compiled(instead=keep_or_multiply_in_numpy)
 def keep_or_multiply(words: HalfWords, numbers: Words, codes: Codes, out: Codes) -> int:
     """The same for 32-bit words without a branch, so that it runs on vectors.
 

@@ -61,13 +61,12 @@ class Limb:
         rest = word.astype(np.uint64)  # a copy, and places that were counted with a sign
         for group in reversed(self._groups):
             found = np.empty((len(group.sizes), len(word)), dtype=group.tables.dtype)
-            if len(word) <= FEW:
-                rest, place = np.divmod(rest, np.uint64(group.size))
-                found[:] = group.tables[:, place] if len(group.sizes) > 1 else place
-            elif len(group.sizes) == 1:
-                take_digit(rest, np.uint64(group.size), found[0])
+            if len(group.sizes) == 1:
+                take = take_digit_in_numpy if len(word) <= FEW else take_digit
+                take(rest, np.uint64(group.size), found[0])
             else:
-                look_up(rest, np.uint64(group.size), group.tables, found)
+                find = look_up_in_numpy if len(word) <= FEW else look_up
+                find(rest, np.uint64(group.size), group.tables, found)
             codes[:0] = [
                 code.astype(code_type(size), copy=False)
                 for code, size in zip(found, group.sizes, strict=True)
@@ -124,7 +123,7 @@ class TupleIndex:
         """The codes of each attribute, given keys."""
         return [
             code
-            for limb, word in zip(self.limbs, self._words(keys), strict=True)
+            for limb, word in zip(self.limbs, self.words(keys), strict=True)
             for code in limb.decode(word)
         ]
 
@@ -143,7 +142,8 @@ class TupleIndex:
         )
         return self.keys([word[real] for word in words])
 
-    def _words(self, keys: Keys) -> list[Words]:
+    def words(self, keys: Keys) -> list[Words]:
+        """The words of all limbs, given keys."""
         if len(self.limbs) == 1:
             return [keys]
         columns = keys.view(">u8").reshape(-1, len(self.limbs))
@@ -168,7 +168,21 @@ def grouped(sizes: Sequence[int], limit: int) -> list[list[int]]:
     return groups
 
 
-@compiled
+def look_up_in_numpy(rest: Words, size: np.uint64, tables: Codes, found: Codes) -> None:
+    """As `look_up`, for few rows and where there is no Numba."""
+    quotient = rest // size
+    found[:] = tables[:, rest - quotient * size]
+    rest[:] = quotient
+
+
+def take_digit_in_numpy(rest: Words, size: np.uint64, digits: Codes) -> None:
+    """As `take_digit`, for few rows and where there is no Numba."""
+    quotient = rest // size
+    digits[:] = rest - quotient * size
+    rest[:] = quotient
+
+
+@compiled(instead=look_up_in_numpy)
 def look_up(rest: Words, size: np.uint64, tables: Codes, found: Codes) -> None:
     """Take the last mixed-radix digit off each number and look up what it stands for."""
     for i in range(rest.size):
@@ -179,7 +193,7 @@ def look_up(rest: Words, size: np.uint64, tables: Codes, found: Codes) -> None:
             found[j, i] = tables[j, place]
 
 
-@compiled
+@compiled(instead=take_digit_in_numpy)
 def take_digit(rest: Words, size: np.uint64, digits: Codes) -> None:
     """Take the last mixed-radix digit off each number."""
     for i in range(rest.size):

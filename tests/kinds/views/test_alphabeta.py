@@ -21,6 +21,7 @@ from voile.answering.count_law import (
     saddle_point,
 )
 from voile.errors import TableError
+from voile.engines.members import LocalMembers
 from voile.kinds.views.alphabeta import as_set
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
@@ -161,10 +162,10 @@ def test_words_that_are_not_powers_of_two_hold_only_real_tuples() -> None:
 
 
 def test_a_set_with_repetitions_is_refused() -> None:
-    keys = np.array([1, 2, 2, 3, 3, 3], dtype=np.uint64)
+    members = LocalMembers([5], np.array([1, 2, 2, 3, 3, 3], dtype=np.uint64))
     with pytest.raises(TableError, match="3 of 6 rows repeat"):
-        as_set(keys, drop_repetitions=False)
-    assert as_set(keys, drop_repetitions=True).tolist() == [1, 2, 3]
+        as_set(members, drop_repetitions=False)
+    assert as_set(members, drop_repetitions=True).keys.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("wrong", [(0, 0.1), (1.1, 0.1), (0.5, 1.0), (0.5, -0.1)])

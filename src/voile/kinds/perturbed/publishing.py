@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
+from voile.engines.members import LocalMembers, Members
 from voile.engines.table import Table
 from voile.errors import ReleaseError, TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.parquet import write_part, write_table
+from voile.kinds.parquet import write_table
 from voile.kinds.people import ProtectedPeople, people_of
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
@@ -37,8 +38,15 @@ from voile.kinds.perturbed.options import (
 )
 from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
-from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.kinds.perturbed.retention import ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
+from voile.kinds.perturbed.writing import (
+    RowPerturber,
+    RowWriter,
+    blocks_of,
+    files_of,
+    kept_figures,
+)
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
 from voile.kinds.registration import Registrar, Registration
 from voile.kinds.registry import kind_of
@@ -67,50 +75,29 @@ def check_perturbed(
     mechanism: Local, schema: Schema, before: Sequence[Codes], after: Sequence[Codes]
 ) -> None:
     """Refuse to release what does not look perturbed as stated."""
-    if isinstance(mechanism, WholeRows):
-        same = np.logical_and.reduce([a == b for a, b in zip(before, after, strict=True)])
-        chance = mechanism.retention + (1 - mechanism.retention) / mechanism.size
-        compare("whole rows", int(same.sum()), np.full(1, chance), np.full(1, len(same)))
-        return
-    columns = zip(schema.names, mechanism.columns, before, after, strict=True)
-    for name, noise, true, seen in columns:
-        same = int(np.count_nonzero(true == seen))
-        compare(f"column {name!r}", same, *unchanged(noise, true))
+    check_kept(mechanism, schema, kept_figures(mechanism, before, after))
 
 
-def unchanged(noise: ColumnNoise, true: Codes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The chances that values are seen where they were, kept or drawn again; of how many each.
-
-    Never of the size of the domain, which may be far larger than the table.
-    """
-    if noise.replace == "uniform":
-        masses, counts = np.full(1, 1 / noise.size), np.full(1, len(true))
-    else:
-        values, counts = np.unique(true, return_counts=True)
-        own = noise.replace in OWN_VALUES
-        masses = counts / max(1, len(true)) if own else noise.masses()[values]
-    return noise.retention + (1 - noise.retention) * masses, counts
-
-
-def compare(
-    what: str, same: int, chances: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
-) -> None:
+def check_kept(mechanism: Local, schema: Schema, figures: Mapping[str, float]) -> None:
     """Refuse rows of which far more or fewer stayed the same than chance explains."""
-    mean = float(chances @ counts)
-    # Swapped values are drawn without replacement, from a random number of them.
-    spread = math.sqrt(float((chances * (1 - chances)) @ counts))
-    if abs(same - mean) > DEVIATIONS * spread + SLACK:
-        raise ReleaseError(
-            f"{what}: {same:,} are as they were, where {mean:,.0f} ± {spread:,.0f} should be",
-            hint="nothing was released; please report this",
-        )
+    whole = isinstance(mechanism, WholeRows)
+    words = ["whole rows"] if whole else [f"column {name!r}" for name in schema.names]
+    for number, what in enumerate(words):
+        same, mean = figures[f"same {number}"], figures[f"mean {number}"]
+        # Swapped values are drawn without replacement, from a random number of them.
+        spread = math.sqrt(figures[f"variance {number}"])
+        if abs(same - mean) > DEVIATIONS * spread + SLACK:
+            raise ReleaseError(
+                f"{what}: {same:,.0f} are as they were, where {mean:,.0f} ± {spread:,.0f} should "
+                "be",
+                hint="nothing was released; please report this",
+            )
 
 
 # ----------------------------------------------------------------------
 # from rows to a release of perturbed rows: perturb, sort, verify, put in place
 
 
-FILE_ROWS = 2**22
 THREADS = 2
 
 
@@ -186,7 +173,7 @@ def perturb_table(
 
 def perturbed(
     table: Table, options: PerturbOptions, _target: Path, progress: Progress
-) -> RowsDraft:
+) -> WrittenDraft:
     """Read the table, and perturb it."""
     rows = len(table)
     if not rows:
@@ -194,30 +181,10 @@ def perturbed(
     name = options.name or table.name
     check_name(name)
     schema, notes = schema_for(table, options)
-    progress.start("reading", rows)
-    codes, keys = table.columns_of_codes(
-        schema,
-        drop_nulls=options.nulls == "drop",
-        row_key=options.row_key,
-        progress=progress,
-    )
-    if not len(codes[0]):
-        raise TableError(
-            "no row is without NULLs",
-            hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
-        )
-    check_keys(keys, options.row_key)
     mechanism = noise_for(schema, options)
     check_epsilon(mechanism, schema, options)
-    kept = without_rare(schema, codes, mechanism, options.suppress_below)
-    schema, codes, mechanism = kept.schema, kept.codes, kept.mechanism
     key = Key.fresh() if options.simulate_seed is None else Key.from_seed(options.simulate_seed)
-    progress.start("perturbing", len(codes))
-    shown = shuffled(mechanism, schema, codes, key, progress)
-    check_perturbed(mechanism, schema, codes, shown)
-    said = warnings(mechanism, schema, options.row_key, options.rows_per_person or 1)
-    return RowsDraft(
-        shown,
+    terms = PerturbTerms(
         schema,
         mechanism,
         name=name,
@@ -225,11 +192,57 @@ def perturbed(
         simulated=options.simulate_seed is not None,
         suppressed_below=options.suppress_below,
         row_key=options.row_key,
-        keys=keys,
         rows_in=rows,
-        notes=(*notes, *kept.notes, *said),
+        notes=tuple(notes),
         people=people_of(options),
     )
+    progress.start("reading", rows)
+    if mechanism.local and options.row_key is None:
+        if options.suppress_below is not None:
+            without_rare(schema, [], mechanism, options.suppress_below)  # which refuses it
+        members = table.members(schema, drop_nulls=options.nulls == "drop", progress=progress)
+        check_some(len(members))
+        said = warnings(mechanism, schema, None, options.rows_per_person or 1)
+        return KeysDraft(terms.with_notes(said), members, key, progress)
+    return codes_draft(table, options, terms, key, progress)
+
+
+def codes_draft(
+    table: Table, options: PerturbOptions, terms: PerturbTerms, key: Key, progress: Progress
+) -> RowsDraft:
+    """Rows that are perturbed all at once: by values of each other, or each with its own key."""
+    if not table.at_hand:
+        what = "a row key" if options.row_key is not None else "replacing values by those of others"
+        raise UsageError(
+            f"{what} needs all rows at once, and those of {table.name!r} stay on the cluster",
+            hint=f"use {spelled('replace', 'uniform')} without {spelled('row_key')}, or perturb a "
+            "file of this machine",
+        )
+    codes, keys = table.columns_of_codes(
+        terms.schema,
+        drop_nulls=options.nulls == "drop",
+        row_key=options.row_key,
+        progress=progress,
+    )
+    check_some(len(codes[0]))
+    check_keys(keys, options.row_key)
+    kept = without_rare(terms.schema, codes, terms.mechanism, options.suppress_below)
+    schema, codes, mechanism = kept.schema, kept.codes, kept.mechanism
+    progress.start("perturbing", len(codes))
+    shown = shuffled(mechanism, schema, codes, key, progress)
+    check_perturbed(mechanism, schema, codes, shown)
+    said = warnings(mechanism, schema, options.row_key, options.rows_per_person or 1)
+    found = replace(terms, schema=schema, mechanism=mechanism)
+    return RowsDraft(found.with_notes([*kept.notes, *said]), shown, keys)
+
+
+def check_some(rows: int) -> None:
+    """Refuse a table of which no row is left."""
+    if not rows:
+        raise TableError(
+            "no row is without NULLs",
+            hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
+        )
 
 
 def schema_for(table: Table, options: PerturbOptions) -> tuple[Schema, list[str]]:
@@ -361,8 +374,7 @@ def write(
     entry: Registration | None = None,
 ) -> LocalRelease:
     """A release of rows that were perturbed already."""
-    draft = RowsDraft(
-        codes,
+    terms = PerturbTerms(
         schema,
         mechanism,
         name=name,
@@ -371,14 +383,14 @@ def write(
         collected=collected,
         suppressed_below=suppressed_below,
     )
+    draft = RowsDraft(terms, codes)
     return cast("LocalRelease", put(draft, target, overwrite=overwrite, entry=entry, sign=sign))
 
 
 @dataclass(frozen=True, eq=False)
-class RowsDraft(WrittenDraft):
-    """Perturbed rows that are ready to be written, and what was done to them."""
+class PerturbTerms:
+    """What was done to rows, and what is said of it."""
 
-    codes: list[Codes]
     schema: Schema
     mechanism: Local
     name: str
@@ -387,23 +399,17 @@ class RowsDraft(WrittenDraft):
     collected: bool = False
     suppressed_below: int | None = None
     row_key: str | None = None
-    keys: pa.Array | None = None
     rows_in: int = 0
     notes: tuple[str, ...] = ()
     people: ProtectedPeople | None = None
 
-    def write(self, folder: Path) -> LocalManifest:
-        """Rows are sorted: their order discloses nothing."""
-        (folder / "data").mkdir()
-        parts = (
-            write_sorted(folder, self.schema, self.codes)
-            if self.keys is None or self.row_key is None
-            else write_keyed(folder, self.schema, self.codes, self.row_key, self.keys)
-        )
-        return self._manifest(parts)
+    def with_notes(self, more: Sequence[str]) -> PerturbTerms:
+        """The same with more to say."""
+        return replace(self, notes=(*self.notes, *more))
 
-    def _manifest(self, parts: list[File]) -> LocalManifest:
-        schema, mechanism, rows = self.schema, self.mechanism, len(self.codes[0])
+    def manifest(self, parts: list[File], rows: int) -> LocalManifest:
+        """Of a release of so many rows, in these files."""
+        schema, mechanism = self.schema, self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         parameters = LocalParameters(
             columns=columns_of(mechanism, schema),
@@ -433,22 +439,68 @@ class RowsDraft(WrittenDraft):
 
     def done(self, release: LocalRelease) -> Perturbation:
         """What the steward is shown of the release."""
-        return Perturbation(release, self.rows_in, self.rows_in - len(self.codes[0]), self.notes)
+        rows = release.manifest.rows
+        return Perturbation(release, self.rows_in, self.rows_in - rows, self.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class KeysDraft(WrittenDraft):
+    """Rows that are perturbed where they lie, each on its own."""
+
+    terms: PerturbTerms
+    members: Members
+    key: Key
+    progress: Progress
+
+    def write(self, folder: Path) -> LocalManifest:
+        """Perturb, and write rows in an order that discloses nothing."""
+        terms, rows = self.terms, len(self.members)
+        step = RowPerturber(terms.mechanism, tuple(terms.schema.sizes), blocks_of(rows))
+        (folder / "data").mkdir()
+        shown = self.members.stepped(step, self.key, self.progress)
+        self.progress.start("writing", rows)
+        writer = RowWriter(terms.schema, files_of(rows))
+        done = shown.write(writer, folder / "data", self.key, self.progress)
+        check_kept(terms.mechanism, terms.schema, done.figures)
+        files = [file_entry(folder, part.path, part.rows) for part in done.parts]
+        return terms.manifest(files, sum(part.rows for part in done.parts))
+
+    def done(self, release: LocalRelease) -> Perturbation:
+        """What the steward is shown of the release."""
+        return self.terms.done(release)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsDraft(WrittenDraft):
+    """Perturbed rows that are ready to be written, and what was done to them."""
+
+    terms: PerturbTerms
+    codes: list[Codes]
+    keys: pa.Array | None = None
+
+    def write(self, folder: Path) -> LocalManifest:
+        """Rows are sorted: their order discloses nothing."""
+        (folder / "data").mkdir()
+        schema, row_key = self.terms.schema, self.terms.row_key
+        parts = (
+            write_sorted(folder, schema, self.codes)
+            if self.keys is None or row_key is None
+            else write_keyed(folder, schema, self.codes, row_key, self.keys)
+        )
+        return self.terms.manifest(parts, len(self.codes[0]))
+
+    def done(self, release: LocalRelease) -> Perturbation:
+        """What the steward is shown of the release."""
+        return self.terms.done(release)
 
 
 def write_sorted(folder: Path, schema: Schema, codes: list[Codes]) -> list[File]:
-    """The rows in the order of the domain, in files of a few million."""
+    """The rows in files of a few million, each in the order of the domain."""
     keys = TupleIndex(schema.sizes).encode(codes)
     keys.sort()
-    parts = [keys[start : start + FILE_ROWS] for start in range(0, max(1, len(keys)), FILE_ROWS)]
-
-    def one(item: tuple[int, Codes]) -> File:
-        number, some = item
-        path = folder / "data" / f"part-{number:05d}.parquet"
-        return file_entry(folder, path, write_part(path, schema, iter([some])))
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(one, enumerate(parts)))
+    members, writer = LocalMembers(schema.sizes, keys), RowWriter(schema, files_of(len(keys)))
+    done = members.write(writer, folder / "data", Key.fresh())
+    return [file_entry(folder, part.path, part.rows) for part in done.parts]
 
 
 def write_keyed(

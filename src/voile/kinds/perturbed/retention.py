@@ -26,7 +26,6 @@ from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.noise.keyed import Stream
 from voile.noise.replacement import Replacement, perturb, perturb_rows, resample, swap
-from voile.privacy.local import amplification, epsilon_of, row_amplification
 
 Replace = Literal["uniform", "declared", "identity", "swap"]
 REPLACES: tuple[str, ...] = get_args(Replace)
@@ -89,10 +88,14 @@ class ColumnNoise:
 
     def ratio(self) -> Fraction | None:
         """e^ε exactly: what a value does to the chance of what is seen; None if unbounded."""
+        from voile.privacy.local import amplification  # noqa: PLC0415  (not for executors)
+
         return amplification(self.retention, self.least_mass) if self.local else None
 
     def epsilon(self) -> float:
         """Local ε; ∞ where there is none."""
+        from voile.privacy.local import epsilon_of  # noqa: PLC0415  (not for executors)
+
         return epsilon_of(self.ratio())
 
     def perturb(self, codes: Codes, stream: Stream) -> Codes:
@@ -114,6 +117,8 @@ class Retention:
 
     def ratio(self) -> Fraction | None:
         """Of the perturbed columns of a row; None also where there are none of these."""
+        from voile.privacy.local import row_amplification  # noqa: PLC0415  (not for executors)
+
         telling = [column for column in self.columns if column.size > 1]
         perturbed = [column for column in telling if not column.public]
         if telling and not perturbed:
@@ -127,6 +132,8 @@ class Retention:
 
     def epsilon(self) -> float:
         """Local ε of a row; ∞ where there is none."""
+        from voile.privacy.local import epsilon_of  # noqa: PLC0415  (not for executors)
+
         return epsilon_of(self.ratio())
 
     @property
@@ -156,6 +163,8 @@ class WholeRows:
 
     def epsilon(self) -> float:
         """Local ε of a row; ∞ where there is none."""
+        from voile.privacy.local import epsilon_of  # noqa: PLC0415  (not for executors)
+
         return epsilon_of(self.ratio())
 
     @property

@@ -18,7 +18,7 @@ Proofs: docs/mathematics.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -26,21 +26,27 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voile.arrays import Floats
+from voile.arrays import Floats, in_groups
 from voile.errors import TableError, spelled
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
-from voile.noise import Bernoulli, Gaps, Key, Stream
-from voile.options.choices import Form
-from voile.privacy import LikelihoodRatio
+from voile.noise import Bernoulli, Gaps, Stream
+from voile.noise.subkeys import Streams
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 
 if TYPE_CHECKING:
     from voile.answering.count_law import Part
+    from voile.engines.members import Members
+    from voile.options.choices import Form
+    from voile.privacy import LikelihoodRatio
 
 # ---------------------------------------------------------------------- what publishing asks
 # What publishing asks of a mechanism; what answering asks is in estimator.py.
+
+
+Records = Keys | Iterator[Keys]
+"""Keys of records in the order of D, whole or a batch at a time."""
 
 
 class Publishing(Protocol):
@@ -76,11 +82,17 @@ class Publishing(Protocol):
         """Where D is cut into ranges that are perturbed on their own."""
         ...
 
-    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+    def noise_rows(
+        self, index: TupleIndex, key: Streams, number: int, first: int, last: int
+    ) -> Keys:
         """The noise of the tuples whose first word lies in [first, last), in the order of D."""
         ...
 
-    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+    def purposes(self, number: int) -> Iterable[tuple[str, int]]:
+        """Of which coins are tossed for a range."""
+        ...
+
+    def view(self, members: Records, noise: Keys, key: Streams, number: int) -> Iterator[Keys]:
         """The published rows of one range, in the order of D, a batch at a time."""
         ...
 
@@ -114,6 +126,8 @@ class AlphaBeta:
 
     def likelihood_ratio(self) -> LikelihoodRatio:
         """How much one record can change the chance of any view, exactly."""
+        from voile.privacy import LikelihoodRatio  # noqa: PLC0415  (not for executors)
+
         a, noise = Fraction(self.retention), Fraction(self.noise)
         if self.form == "multiset":
             return LikelihoodRatio(1 - a, 1 - a + a / noise if noise else None)
@@ -179,22 +193,27 @@ class AlphaBeta:
         count = min(size, max(1, math.ceil(expected / rows)))
         return [size * i // count for i in range(count + 1)]
 
-    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+    def noise_rows(
+        self, index: TupleIndex, key: Streams, number: int, first: int, last: int
+    ) -> Keys:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""
         gaps = Gaps(self.noise, self.form, [limb.bits for limb in index.limbs[1:]])
         stream = key.stream("noise", number)
         batches = [index.existing(words) for words in gaps.walk(stream, first, last)]
         return np.concatenate([np.empty(0, dtype=index.key_type), *batches])
 
-    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+    def purposes(self, number: int) -> Iterable[tuple[str, int]]:
+        """Of which coins are tossed for a range."""
+        return [("noise", number), ("keep", number)]
+
+    def view(self, members: Records, noise: Keys, key: Streams, number: int) -> Iterator[Keys]:
         """The published rows of one range, in the order of D, a batch at a time.
 
         `members` are the range's records in the order of D. The view is sorted, so that the
         order of its rows carries no information about the table.
         """
-        if self.form == "set":
-            noise = noise[~contains(members, noise)]
-        return thinned(members, noise, self.retention, key.stream("keep", number))
+        without = self.form == "set"
+        return thinned(members, noise, self.retention, key.stream("keep", number), without=without)
 
     # ------------------------------------------------------------------ estimating
 
@@ -338,20 +357,22 @@ def times_log(times: Keys, chance: float) -> Floats:
     return np.where(times == 0, 0.0, -np.inf)
 
 
-def thinned(members: Keys, noise: Keys, retention: float, stream: Stream) -> Iterator[Keys]:
-    """Records, each kept with a chance, merged with noise; all in the order of D."""
+def thinned(
+    members: Records, noise: Keys, retention: float, stream: Stream, *, without: bool = False
+) -> Iterator[Keys]:
+    """Records, each kept with a chance, merged with noise; all in the order of D.
+
+    `without` leaves out noise that is a record: members repeat none then.
+    """
     done = 0
-    for chunk in chunks(members):
+    batches = [members] if isinstance(members, np.ndarray) else members
+    for chunk in in_groups(batches, CHUNK):
         upto = int(np.searchsorted(noise, chunk[-1:], side="right")[0])
         kept = chunk[Bernoulli(retention).draw(stream, len(chunk))]
-        yield merged(kept, noise[done:upto])
+        here = noise[done:upto]
+        yield merged(kept, here[~contains(chunk, here)] if without else here)
         done = upto
     yield noise[done:]
-
-
-def chunks(members: Keys) -> Iterator[Keys]:
-    """The records in parts of bounded size."""
-    return (members[start : start + CHUNK] for start in range(0, len(members), CHUNK))
 
 
 def merged(kept: Keys, noise: Keys) -> Keys:
@@ -376,9 +397,9 @@ def distinct(members: Keys) -> Keys:
     return members[fresh]
 
 
-def as_set(members: Keys, *, drop_repetitions: bool) -> Keys:
+def as_set(members: Members, *, drop_repetitions: bool) -> Members:
     """The set form's table: no tuple twice, or the steward has said that repetitions may go."""
-    unique = distinct(members)
+    unique = members.distinct()
     if len(unique) < len(members) and not drop_repetitions:
         raise TableError(
             f"{len(members) - len(unique):,} of {len(members):,} rows repeat another row, "

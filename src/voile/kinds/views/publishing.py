@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack, cast
 
-import numpy as np
-
 from voile import __version__
 from voile.engines import connect
+from voile.engines.members import Members
 from voile.engines.table import Table
 from voile.errors import ReleaseError, SchemaError, TableError, UsageError, spelled
 from voile.kinds.chances import MOST_VALUES, from_mapping, read_mapping
 from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.parquet import write_part
 from voile.kinds.people import people_of
 from voile.kinds.publishing import PublishResult, WrittenDraft
 from voile.kinds.registration import Registrar
@@ -46,11 +40,12 @@ from voile.kinds.views.promise import (
 )
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.shaped import Shaped
+from voile.kinds.views.writing import ViewWriter
 from voile.noise import Key
 from voile.privacy import DGamma, plan
 from voile.privacy.planner import plan_shaped
 from voile.progress import Progress
-from voile.schema import Keys, Schema, TupleIndex
+from voile.schema import Keys, Schema
 from voile.schema.index import Product, whole_parts
 from voile.schema.schema import large
 from voile.signing import KeySource
@@ -66,12 +61,12 @@ Given = Any
 """A path, the word `product`, a mapping, or any table that Voile reads."""
 
 
-def noise_prior(given: Given, schema: Schema, members: Keys, *, drop_nulls: bool) -> Product:
+def noise_prior(given: Given, schema: Schema, members: Members, *, drop_nulls: bool) -> Product:
     """The prior of the options: the table's own marginals, a file's, or a public table's."""
     if isinstance(given, Mapping):
         return from_mapping(given, schema, "noise_prior")
     if isinstance(given, str) and given == OWN:
-        return marginals([members], schema)
+        return own_marginals(members, schema)
     if isinstance(given, str | Path) and Path(given).suffix.lower() in (".yaml", ".yml", ".json"):
         return from_mapping(read_mapping(Path(given)), schema, str(given))
     public = connect(given)
@@ -80,7 +75,7 @@ def noise_prior(given: Given, schema: Schema, members: Keys, *, drop_nulls: bool
     if not public.used_rows(schema, drop_nulls=drop_nulls):
         raise UsageError(f"noise prior {name!r} has no complete row", hint="name another table")
     try:
-        return marginals(public.key_batches(schema, drop_nulls=drop_nulls), schema)
+        return own_marginals(public.members(schema, drop_nulls=drop_nulls), schema)
     except SchemaError as error:
         raise SchemaError(
             f"noise prior {name!r}: {error.message}",
@@ -88,85 +83,39 @@ def noise_prior(given: Given, schema: Schema, members: Keys, *, drop_nulls: bool
         ) from None
 
 
-def is_learnt(prior: Product, schema: Schema, members: Keys) -> bool:
+def is_learnt(prior: Product, schema: Schema, members: Members) -> bool:
     """Whether a prior is the table's own marginals, by whatever way they were given."""
-    own = marginals([members], schema).parts
+    own = own_marginals(members, schema).parts
     return all(parts is None or parts == mine for parts, mine in zip(prior.parts, own, strict=True))
 
 
-def marginals(batches: Iterable[Keys], schema: Schema) -> Product:
+def own_marginals(members: Members, schema: Schema) -> Product:
     """How often each value occurs, attribute by attribute."""
-    index = TupleIndex(schema.sizes)
-    counts = [None if a.size > MOST_VALUES else np.zeros(a.size, np.int64) for a in schema]
-    for keys in batches:
-        for count, code in zip(counts, index.decode(keys), strict=True):
-            if count is not None:
-                np.add(count, np.bincount(code, minlength=len(count)), out=count)
-    return Product(tuple(None if c is None else whole_parts(c.tolist()) for c in counts))
+    listed = [j for j, a in enumerate(schema) if a.size <= MOST_VALUES]
+    counts = dict(zip(listed, members.column_counts(listed), strict=True))
+    found = [counts.get(j) for j in range(len(schema.names))]
+    return Product(tuple(None if c is None else whole_parts(c.tolist()) for c in found))
 
 
 # ----------------------------------------------------------------------
-# writing the view: every range of D perturbed on its own, on all cores
+# writing the view, and whether as much noise was drawn as it needs
 
 
-RANGE_ROWS = 2**20
-"""Expected noise rows of a range of D, the unit of work."""
-FILE_RANGES = 4
-
-
-@dataclass(frozen=True)
-class ViewWriter:
-    """Perturbs and writes, a file for each few ranges of D.
-
-    The ranges depend on the domain and the parameters alone, so that the same key gives the same
-    bytes on any machine, and so that the files disclose nothing about the private rows.
-    """
-
-    folder: Path
-    mechanism: Publishing
-    schema: Schema
-    key: Key
-    progress: Progress
-
-    @cached_property
-    def index(self) -> TupleIndex:
-        """The numbering of the domain's tuples."""
-        return TupleIndex(self.schema.sizes)
-
-    @cached_property
-    def cuts(self) -> list[int]:
-        """Ranges of the first word of D, each with about RANGE_ROWS rows of noise."""
-        return self.mechanism.cuts(self.index, RANGE_ROWS)
-
-    def write(self, members: Keys) -> list[File]:
-        """Write the view of these records, given as sorted keys."""
-        ranges = len(self.cuts) - 1
-        starts = [np.searchsorted(members, self.index.first_key(cut))[0] for cut in self.cuts[:-1]]
-        parts = np.split(members, starts[1:])
-        (self.folder / "data").mkdir()
-        expected = self.mechanism.expected_noise(self.schema.size)
-        self.progress.start("writing", round(expected) + len(members))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            numbers = range(math.ceil(ranges / FILE_RANGES))
-            written = list(pool.map(lambda number: self._write_file(number, parts), numbers))
-        check_noise(self.mechanism, sum(noise for _, noise in written), self.schema.size)
-        return [file for file, _ in written]
-
-    def _write_file(self, number: int, parts: list[Keys]) -> tuple[File, int]:
-        """One file, and how many rows of noise were drawn for it."""
-        path = self.folder / "data" / f"part-{number:05d}.parquet"
-        drawn: list[int] = []
-
-        def batches() -> Iterator[Keys]:
-            for i in range(number * FILE_RANGES, min((number + 1) * FILE_RANGES, len(parts))):
-                first, last = self.cuts[i], self.cuts[i + 1]
-                noise = self.mechanism.noise_rows(self.index, self.key, i, first, last)
-                drawn.append(len(noise))
-                yield from self.mechanism.view(parts[i], noise, self.key, i)
-                self.progress.advance(len(noise) + len(parts[i]))
-
-        rows = write_part(path, self.schema, batches())
-        return file_entry(self.folder, path, rows), sum(drawn)
+def write_view(
+    folder: Path,
+    writer: ViewWriter,
+    members: Members,
+    key: Key,
+    progress: Progress,
+) -> list[File]:
+    """The files of a view of these records."""
+    (folder / "data").mkdir()
+    expected = writer.mechanism.expected_noise(writer.schema.size)
+    kept = writer.mechanism.retention * len(members)
+    progress.start("writing", round(expected + kept))
+    done = members.write(writer, folder / "data", key, progress)
+    check_noise(writer.mechanism, int(done.figures["noise"]), writer.schema.size)
+    return [file_entry(folder, part.path, part.rows) for part in done.parts]
 
 
 def check_noise(mechanism: Publishing, drawn: int, size: int) -> None:
@@ -256,7 +205,7 @@ def publication(
         *weakened(prepared.promise, release.promise),
         *linked_list(release.promise, release.manifest.likelihood_ratio),
     )
-    dropped = prepared.rows - len(prepared.members)
+    dropped = prepared.rows - len(prepared.records)
     return Publication(release, prepared.rows, dropped, notes, series)
 
 
@@ -267,10 +216,15 @@ class ViewInput:
     name: str
     rows: int
     schema: Schema
-    members: Keys
+    records: Members
     promise: DGamma
     notes: tuple[str, ...]
     progress: Progress
+
+    @property
+    def members(self) -> Keys:
+        """The keys of the records, sorted, in this process."""
+        return self.records.keys
 
 
 def prepare(table: Table, options: ViewOptions, progress: Progress) -> ViewInput:
@@ -284,7 +238,7 @@ def prepare(table: Table, options: ViewOptions, progress: Progress) -> ViewInput
     check_domain(schema.size)
     check_nulls(table, schema, options.nulls)
     progress.start("reading", rows)
-    members = table.keys(schema, drop_nulls=options.drop_nulls, progress=progress)
+    members = table.members(schema, drop_nulls=options.drop_nulls, progress=progress)
     if options.form == "set":
         members = as_set(members, drop_repetitions=options.distinct)
     if not len(members):
@@ -299,7 +253,7 @@ def prepare(table: Table, options: ViewOptions, progress: Progress) -> ViewInput
 def choose_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
     """The mechanism that keeps the promise; refused where its view would be too large."""
     mechanism = planned_mechanism(prepared, options)
-    check_size(mechanism, len(prepared.members), prepared.schema.size)
+    check_size(mechanism, len(prepared.records), prepared.schema.size)
     return mechanism
 
 
@@ -312,7 +266,7 @@ def planned_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
         options.form,
         retention=options.retention,
         max_view_ratio=options.max_view_ratio,
-        domain_ratio=Fraction(prepared.schema.size, len(prepared.members)),
+        domain_ratio=Fraction(prepared.schema.size, len(prepared.records)),
     )
     return AlphaBeta(planned.retention, planned.noise, options.form)
 
@@ -322,7 +276,7 @@ def shaped(prepared: ViewInput, options: ViewOptions) -> Shaped:
     assert options.noise_prior is not None  # noqa: S101
     schema = prepared.schema
     prior = noise_prior(
-        options.noise_prior, schema, prepared.members, drop_nulls=options.drop_nulls
+        options.noise_prior, schema, prepared.records, drop_nulls=options.drop_nulls
     )
     planned = plan_shaped(
         prepared.promise,
@@ -346,11 +300,11 @@ class ViewDraft(WrittenDraft):
     def write(self, folder: Path) -> ViewManifest:
         """Perturb, and write the view."""
         prepared, options, mechanism = self.prepared, self.options, self.mechanism
-        schema, members = prepared.schema, prepared.members
+        schema, members = prepared.schema, prepared.records
         learnt = isinstance(mechanism, Shaped) and is_learnt(mechanism.prior, schema, members)
         parameters = parameters_of(mechanism, schema, distinct=options.distinct, learnt=learnt)
-        writer = ViewWriter(folder, mechanism, schema, key_of(options), prepared.progress)
-        parts = writer.write(members)
+        writer = ViewWriter(mechanism, schema)
+        parts = write_view(folder, writer, members, key_of(options), prepared.progress)
         public = options.tells_rows or learnt
         return manifest_of(prepared, options, mechanism, parameters, parts, rows_are_public=public)
 
@@ -397,7 +351,7 @@ def manifest_of(
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=disclosed(schema, parameters, rows_are_public=rows_are_public),
-        public_rows=len(prepared.members) if rows_are_public else None,
+        public_rows=len(prepared.records) if rows_are_public else None,
         rows=sum(part.rows or 0 for part in parts if part.path.startswith("data/")),
         domain_size=str(schema.size),
         attributes=schema.to_dict()["attributes"],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,14 +19,22 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.estimate import Bound
-from voile.kinds.views.alphabeta import AlphaBeta, contains, deviation_bound, distinct, merged
+from voile.kinds.views.alphabeta import (
+    AlphaBeta,
+    Records,
+    contains,
+    deviation_bound,
+    distinct,
+    merged,
+)
 from voile.kinds.views.deviation import (
     SPENT_ON_VARIANCE,
     CoinMoments,
     bernstein_bound,
     normal_bound,
 )
-from voile.noise import Gaps, Key
+from voile.noise import Gaps
+from voile.noise.subkeys import Streams
 from voile.options.choices import Form
 from voile.privacy import LikelihoodRatio
 from voile.privacy.series import SeriesNoise, noise_variance
@@ -169,7 +177,7 @@ class Series:
         count = min(size, max(1, math.ceil(expected / rows)))
         return [size * i // count for i in range(count + 1)]
 
-    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+    def noise_rows(self, index: TupleIndex, key: Streams, number: int, first: int, last: int) -> Keys:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""
         assert self.seen is not None  # noqa: S101
         fresh = self.on_unseen.noise_rows(index, key, number, first, last)
@@ -182,9 +190,13 @@ class Series:
         drawn = seen[np.concatenate([np.empty(0, np.uint64), *places])]
         return merged(fresh[~contains(seen, fresh)], drawn)
 
-    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+    def view(self, members: Records, noise: Keys, key: Streams, number: int) -> Iterator[Keys]:
         """The published rows of one range, in the order of D, a batch at a time."""
         return self.on_unseen.view(members, noise, key, number)
+
+    def purposes(self, number: int) -> Iterable[tuple[str, int]]:
+        """Of which coins are tossed for a range."""
+        return [*self.on_unseen.purposes(number), ("noise on seen tuples", number)]
 
     # ------------------------------------------------------------------ this view alone
 

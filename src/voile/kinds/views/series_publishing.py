@@ -34,11 +34,11 @@ from voile.kinds.views.promise import check_size
 from voile.kinds.views.publishing import (
     Publication,
     ViewInput,
-    ViewWriter,
     key_of,
     manifest_of,
     prepare,
     publication,
+    write_view,
 )
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series import Series, SeriesHistory
@@ -49,6 +49,7 @@ from voile.kinds.views.series_ledger import (
     SeriesTerms,
     opened,
 )
+from voile.kinds.views.writing import ViewWriter
 from voile.privacy.series import plan_series
 from voile.progress import Progress
 from voile.query.rows import HISTORY, SCORE, SPREAD
@@ -465,13 +466,13 @@ class NextView(WrittenDraft):
             SeriesHistory.empty(index) if number == 1 else ledger.history(number - 1, index)
         )
         self.mechanism = Series(terms.noise, number, len(self.history.keys), self.history.keys)
-        check_size(self.mechanism, len(prepared.members), prepared.schema.size)
+        check_size(self.mechanism, len(prepared.records), prepared.schema.size)
 
     def write(self, folder: Path) -> ViewManifest:
         """Write the rows and the histories of the next view."""
         schema, key = self.prepared.schema, key_of(self.options, self.number)
-        writer = ViewWriter(folder, self.mechanism, schema, key, self.prepared.progress)
-        parts = writer.write(self.prepared.members)
+        prepared, writer = self.prepared, ViewWriter(self.mechanism, schema)
+        parts = write_view(folder, writer, prepared.records, key, prepared.progress)
         shown = open_rows([folder / part.path for part in parts], schema).keys()
         self.history = self.history.with_view(shown)
         parts.append(written_history(folder, schema, self.history))

@@ -17,7 +17,7 @@ than λ is a score on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -28,16 +28,17 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import ReleaseError
 from voile.estimate import Bound
-from voile.kinds.views.alphabeta import deviation_bound, distinct, merged, thinned
+from voile.kinds.views.alphabeta import Records, deviation_bound, distinct, merged, thinned
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
-from voile.noise import Key, Stream
+from voile.noise import Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
-from voile.options.choices import Form
-from voile.privacy import LikelihoodRatio
+from voile.noise.subkeys import Streams
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import PARTS, Codes, Product
 
 if TYPE_CHECKING:
+    from voile.options.choices import Form
+    from voile.privacy import LikelihoodRatio
     from voile.query.domain import Weights
 
 BATCH = 2**22
@@ -71,6 +72,8 @@ class Shaped:
 
     def likelihood_ratio(self) -> LikelihoodRatio:
         """How much one record can change the chance of any view: worst where noise is least."""
+        from voile.privacy import LikelihoodRatio  # noqa: PLC0415  (not for executors)
+
         a = Fraction(self.retention)
         shaped = min(Fraction(self.strength) * self.prior.least(self.sizes), Fraction(self.cap))
         least = Fraction(self.floor) + shaped
@@ -159,7 +162,9 @@ class Shaped:
         values = sorted({0, size, *(int(v) for v in wanted if v < size)})
         return [value * stride for value in values]
 
-    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+    def noise_rows(
+        self, index: TupleIndex, key: Streams, number: int, first: int, last: int
+    ) -> Keys:
         """The noise of the tuples whose first word lies in [first, last), in the order of D."""
         stream = key.stream("shaped noise", number)
         stride = index.limbs[0].size // self.sizes[0]
@@ -214,7 +219,11 @@ class Shaped:
             return even(stream, size, count)
         return choice(stream, parts, count)
 
-    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+    def purposes(self, number: int) -> Iterable[tuple[str, int]]:
+        """Of which coins are tossed for a range."""
+        return [("shaped noise", number), ("keep", number)]
+
+    def view(self, members: Records, noise: Keys, key: Streams, number: int) -> Iterator[Keys]:
         """The published rows of one range, in the order of D, a batch at a time."""
         return thinned(members, noise, self.retention, key.stream("keep", number))
 

@@ -1,0 +1,444 @@
+"""A connection to a cluster: Spark Connect, or Sail in this process.
+
+Everything is asked for in Connect's DataFrames, so that any server will do. What runs there are
+jobs of ours; their modules travel as an artifact of the connection. Keys of coins travel as another
+one, sealed, and what opens them with the job: neither alone is worth anything to who finds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import io
+import ipaddress
+import json
+import os
+import re
+import socket
+import sys
+import tempfile
+import threading
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import pyarrow as pa
+
+import voile
+from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
+from voile.errors import TableError, UsageError, VoileError
+from voile.noise.subkeys import Subkeys
+
+P, T = ParamSpec("P"), TypeVar("T")
+Frame = Any
+"""One of Connect's data frames."""
+Batches = Iterator[pa.RecordBatch]
+
+LOCAL = "local"
+"""The address of Sail in this process."""
+ADDRESS = re.compile(r"sc://(?P<host>\[[0-9a-fA-F:]+\]|[^:/;\[\]]+)(:(?P<port>\d+))?(/(?P<more>.*))?")
+PORT = 15002
+REACHED_IN = 10.0
+"""Seconds for a server to take a connection."""
+NEEDED = ("numpy", "pyarrow", "cryptography")
+"""Packages of the executors."""
+CARRIED = (
+    "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
+    "units.py", "progress.py", "client", "engines", "estimate", "kinds/__init__.py",
+    "kinds/parquet.py", "kinds/footers.py", "kinds/views", "kinds/perturbed", "kinds/marginals",
+    "learning", "noise", "options", "privacy", "schema",
+)  # fmt: skip
+"""Our modules that jobs are made of, and what these import."""
+TASKS = 4
+"""Tasks that ask executors what they have."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is, and whether the way there is encrypted."""
+
+    text: str
+    host: str = ""
+    port: int = 0
+    encrypted: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        """`local`, or sc://HOST:PORT/;option=value;…"""
+        if text == LOCAL:
+            return cls(text)
+        found = ADDRESS.fullmatch(text)
+        if found is None:
+            raise UsageError(
+                f"{hidden(text)!r} is no address of a Spark Connect server",
+                hint='use local, or sc://HOST:PORT, as in "sc://cluster:15002/;use_ssl=true"',
+            )
+        options = dict(
+            part.partition("=")[::2] for part in (found["more"] or "").split(";") if part
+        )
+        encrypted = options.get("use_ssl", "").lower() == "true"
+        host = found["host"].strip("[]")
+        return cls(text, host, int(found["port"] or PORT), encrypted)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Sail is started in this process."""
+        return self.text == LOCAL
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether what is sent never leaves this machine."""
+        if self.is_local or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return self.text if self.is_local else f"sc://{self.host}:{self.port}"
+
+    def check_private(self) -> None:
+        """Refuse a way on which private rows could be read by others."""
+        if self.on_loopback or self.encrypted:
+            return
+        raise UsageError(
+            f"private rows would go unencrypted to {self}",
+            hint=f'encrypt the connection: --spark "{self}/;use_ssl=true"',
+        )
+
+    def check_reached(self) -> None:
+        """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
+        try:
+            socket.create_connection((self.host, self.port), REACHED_IN).close()
+        except OSError as error:
+            raise UsageError(
+                f"no Spark Connect server answers at {self}: {error.strerror or error}",
+                hint="start one with sbin/start-connect-server.sh, or use --spark local",
+            ) from None
+
+
+def hidden(text: str) -> str:
+    """An address without what may be a token."""
+    return text.partition(";")[0]
+
+
+class Cluster:
+    """A session of a Spark Connect server."""
+
+    def __init__(self, session: Any, address: Address) -> None:
+        self.session, self.address = session, address
+        self._ready = False
+        self._lock = threading.Lock()
+        self._refuses_artifacts = address.is_local
+
+    def __repr__(self) -> str:
+        return f"Cluster({str(self.address)!r})"
+
+    @classmethod
+    def of_frame(cls, frame: Frame) -> Cluster:
+        """The cluster that a data frame lies on."""
+        session = frame.sparkSession
+        with _LOCK:
+            for known in _KNOWN.values():
+                if known.session is session:
+                    return known
+        return cls(session, Address.read(address_of(session)))
+
+    # ------------------------------------------------------------------ what it has
+
+    def frame(self, what: str) -> Frame:
+        """A table of the catalogue, or files, as the cluster reads them."""
+        kind, colon, place = what.partition(":")
+        reader = self.session.read
+        if colon and kind == "jdbc":
+            url, _, table = what.partition("::")
+            if not table:
+                raise UsageError(f"{what!r} names no table", hint="use jdbc:…::TABLE")
+            return said(reader.format("jdbc").option("url", url).option("dbtable", table).load)()
+        if colon and not place.startswith("//") and re.fullmatch(r"[a-z]\w+", kind):
+            return self._files(kind, place)
+        if "/" in what or "\\" in what or Path(what).suffix in FORMATS:
+            return self._files(FORMATS.get(Path(what).suffix.lower(), "parquet"), what)
+        return said(self.session.table)(what)
+
+    def _files(self, kind: str, place: str) -> Frame:
+        reader = self.session.read.format(kind)
+        if kind == "csv":
+            reader = reader.option("header", "true").option("inferSchema", "true")
+        return said(reader.load)(place)
+
+    # ------------------------------------------------------------------ running jobs there
+
+    def run(self, frame: Frame, job: Callable[[Batches], Batches], output: pa.Schema) -> Frame:
+        """What a job makes of a frame, partition by partition; it is done when that is read."""
+        self.prepare()
+        return said(frame.mapInArrow)(carried(job), ddl(output))
+
+    def rows(self, frame: Frame) -> Iterator[pa.Table]:
+        """The rows of a frame, some at a time, in the order of its partitions."""
+        client = self.session.client
+        with telling():
+            for part in client.to_table_as_iterator(frame._plan.to_proto(client), {}):
+                if isinstance(part, pa.Table):
+                    yield part
+
+    def table(self, frame: Frame) -> pa.Table:
+        """All rows of a small frame."""
+        return said(frame.toArrow)()
+
+    @property
+    def partitions(self) -> int:
+        """Into how many partitions rows are dealt."""
+        if self.address.is_local:
+            return os.cpu_count() or 1
+        return int(said(self.session.conf.get)("spark.sql.shuffle.partitions") or 200)
+
+    @contextmanager
+    def coins(self, keys: Subkeys) -> Iterator[Vault]:
+        """Keys for the jobs of a release, there while it is made."""
+        if self.address.is_local:
+            name = f"voile-{os.urandom(16).hex()}"
+            HELD[name] = keys
+            try:
+                yield HeldVault(name)
+            finally:
+                HELD.pop(name, None)
+            return
+        self.prepare()
+        if self._refuses_artifacts:
+            raise UsageError(
+                f"the server at {self.address} takes no artifacts, by which keys of coins travel",
+                hint="use --spark local for Sail, or a server of Apache Spark 4",
+            )
+        sealed, opener = keys.sealed()
+        name = f"voile-{hashlib.sha256(sealed).hexdigest()[:32]}.bin"
+        self._add(name, sealed, file=True)
+        yield ArtifactVault(name, opener)
+
+    # ------------------------------------------------------------------ before anything runs
+
+    def prepare(self) -> None:
+        """Send our modules, once, and see that executors have what jobs need."""
+        with self._lock:
+            if self._ready:
+                return
+            if not self.address.is_local:
+                self._carry_modules()
+            self._check_executors()
+            self._ready = True
+
+    def _carry_modules(self) -> None:
+        content = packed_modules()
+        name = f"voile-{hashlib.sha256(content).hexdigest()[:16]}.zip"
+        try:
+            self._add(name, content, pyfile=True)
+        except VoileError:
+            # Sail takes none. Its Python may have Voile; else classes go with each job.
+            self._refuses_artifacts = True
+
+    def _add(self, name: str, content: bytes, **how: bool) -> None:
+        with tempfile.TemporaryDirectory(prefix="voile-") as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            path.chmod(0o600)
+            said(self.session.addArtifact)(str(path), **how)
+
+    def _check_executors(self) -> None:
+        """Refuse executors that lack what jobs need, before any row is read."""
+        if self._refuses_artifacts and not self.address.is_local:
+            by_value()
+        output = pa.schema([pa.field("found", pa.string())])
+        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe, ddl(output))
+        for text in self.table(frame).column("found").to_pylist():
+            found = json.loads(text)
+            if found["missing"]:
+                raise UsageError(
+                    f"executor {found['host']} lacks {', '.join(found['missing'])}",
+                    hint=f"its Python, {found['python']}, needs {', '.join(NEEDED)}",
+                )
+            if found["version"] != list(sys.version_info[:2]):
+                there = ".".join(map(str, found["version"]))
+                raise UsageError(
+                    f"executor {found['host']} has Python {there}, and jobs are made by "
+                    f"{sys.version_info[0]}.{sys.version_info[1]}",
+                    hint="use the same Python on both sides (PYSPARK_PYTHON on the executors)",
+                )
+
+
+def probe(batches: Any) -> Any:
+    """What an executor has. It stands alone: it runs before any module of ours is there."""
+    import importlib.util  # noqa: PLC0415
+    import json  # noqa: PLC0415
+    import socket  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    import pyarrow  # noqa: PLC0415, ICN001  (Spark itself needs it there)
+
+    for _ in batches:
+        pass
+    names = ("numpy", "pyarrow", "cryptography")
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    found = {"host": socket.gethostname(), "python": sys.executable, "missing": missing,
+             "version": list(sys.version_info[:2])}  # fmt: skip
+    texts = pyarrow.array([json.dumps(found)])
+    yield pyarrow.RecordBatch.from_arrays([texts], ["found"])
+
+
+# ---------------------------------------------------------------------- what is carried there
+
+
+def carried(job: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """A job as a function, which Spark wants."""
+
+    def run(batches: Batches) -> Batches:
+        return job(batches)
+
+    return run
+
+
+def packed_modules() -> bytes:
+    """Our modules that jobs are made of, as a ZIP file that is the same each time."""
+    home = Path(voile.__file__).parent
+    files = [
+        file
+        for name in CARRIED
+        for file in (sorted((home / name).rglob("*.py")) if (home / name).is_dir()
+                     else [home / name])
+    ]  # fmt: skip
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in files:
+            name = f"voile/{file.relative_to(home).as_posix()}"
+            packed.writestr(zipfile.ZipInfo(name), file.read_bytes(), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def by_value() -> None:
+    """Let classes of ours go with each job, where the server takes no modules."""
+    from pyspark import cloudpickle  # noqa: PLC0415  (only where a cluster is used)
+
+    cloudpickle.register_pickle_by_value(voile)
+
+
+def ddl(schema: pa.Schema) -> str:
+    """The columns of a result, as Spark writes them."""
+    words = {pa.int64(): "bigint", pa.string(): "string", pa.binary(): "binary",
+             pa.float64(): "double", pa.bool_(): "boolean", pa.date32(): "date"}  # fmt: skip
+    return ", ".join(f"`{field.name.replace('`', '``')}` {words[field.type]}" for field in schema)
+
+
+FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".orc": "orc"}
+
+
+# ---------------------------------------------------------------------- connecting
+
+
+_KNOWN: dict[str, Cluster] = {}
+_LOCK = threading.RLock()
+_SERVERS: list[Any] = []
+"""Sail ends with the process, or when nobody holds it."""
+
+
+def cluster_at(text: str, *, private: bool = True) -> Cluster:
+    """The cluster at an address; `private` if rows of people are read there."""
+    address = Address.read(text)
+    if private:
+        address.check_private()
+    with _LOCK:
+        if text not in _KNOWN:
+            _KNOWN[text] = connected(address)
+        return _KNOWN[text]
+
+
+def connected(address: Address) -> Cluster:
+    """A new session."""
+    needed("pyspark.sql.connect", "pyspark-client")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas that is newer than Spark knows
+        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+
+        if address.is_local:
+            where = started_sail()
+        else:
+            address.check_reached()
+            where = address.text
+        session = said(SparkSession.builder.remote(where).create)()
+        said(lambda: session.version)()
+    return Cluster(session, address)
+
+
+def started_sail() -> str:
+    """A server of Sail's in this process, on a port of its own."""
+    needed("pysail", "pysail")
+    os.environ.setdefault("RUST_LOG", "error")
+    from pysail.spark import SparkConnectServer  # noqa: PLC0415
+
+    server = SparkConnectServer(ip="127.0.0.1", port=0)
+    server.start(background=True)
+    _SERVERS.append(server)
+    host, port = server.listening_address
+    return f"sc://{host}:{port}"
+
+
+def needed(module: str, package: str) -> None:
+    """Refuse to go on without a package."""
+    try:
+        importlib.import_module(module.partition(".")[0])
+    except ImportError:
+        raise UsageError(
+            f"--spark needs the package {package}, which is not installed",
+            hint="pip install 'voile[spark]'" + (" pysail" if package == "pysail" else ""),
+        ) from None
+
+
+def address_of(session: Any) -> str:
+    """Where a session of the caller's goes to."""
+    builder = session.client._builder
+    host = getattr(builder, "host", "localhost")
+    secure = ";use_ssl=true" if getattr(builder, "secure", False) else ""
+    return f"sc://{host}/{secure}"
+
+
+# ---------------------------------------------------------------------- errors
+
+
+LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Turn an error of Spark's into one of ours."""
+    import grpc  # noqa: PLC0415  (only where a cluster is used)
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    try:
+        yield
+    except (PySparkException, grpc.RpcError) as error:
+        text = LINES.split(str(error).strip(), maxsplit=1)[0]
+        hint = ""
+        if "maxResultSize" in text:
+            hint = "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
+        elif "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
+            hint = "name a table of the cluster's catalogue, or a path that its executors read"
+        raise TableError(f"the cluster refused: {text.splitlines()[0][:500]}", hint=hint) from None
+
+
+def said(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function with errors in our words."""
+
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        with telling():
+            return function(*arguments, **named)
+
+    return call
+
+
+def all_of(parts: Iterable[pa.Table], output: pa.Schema) -> pa.Table:
+    """Parts as one table."""
+    found = [part for part in parts if part.num_rows]
+    return pa.concat_tables(found).cast(output) if found else output.empty_table()

@@ -1,0 +1,487 @@
+"""A steward's table on a cluster: looked at, checked and counted there.
+
+Rows come to the driver only where a caller asks for them all, as evaluation does.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from voile.arrays import Ints
+from voile.arrow import arrow_array, numpy_array
+from voile.engines.jobs import SUM, CodedJob, TypedJob, in_order
+from voile.engines.spark import SparkSource
+from voile.engines.spark.session import Cluster, Frame, all_of, cluster_at, said
+from voile.engines.spark.work import (
+    COLUMN_COUNTS,
+    FINE,
+    TEXTS,
+    WRONG,
+    CodedWork,
+    Coder,
+    ColumnFacts,
+    LostCounts,
+    Misfit,
+    NullCounts,
+    Reading,
+    RoundedCounts,
+    TypedWork,
+    typed_batch,
+)
+from voile.engines.table import CodedBatch, LimitedRows, RowBatch, Table
+from voile.errors import SchemaError, TableError, UsageError, spelled
+from voile.options.reading import ReadingKeywords, ReadingOptions
+from voile.progress import Progress
+from voile.query.quoting import literal
+from voile.schema import Attribute, Interval, Kind, Schema
+from voile.schema.attribute import domain_in_words
+from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
+
+if TYPE_CHECKING:
+    from voile.engines.spark.members import SparkMembers
+
+KINDS: Mapping[str, Kind] = {
+    "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer",
+    "float": "numeric", "double": "numeric", "decimal": "numeric",
+    "string": "categorical", "char": "categorical", "varchar": "categorical",
+    "boolean": "boolean", "date": "date", "timestamp": "date", "timestamp_ntz": "date",
+}  # fmt: skip
+"""By the first word of Spark's types."""
+TIMES = ("timestamp", "timestamp_ntz")
+AT_ONCE = 8
+"""Columns that are counted in one pass by Spark itself: fifty blew up."""
+ID = "voile_row"
+"""The column that numbers rows."""
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+class SparkTable(Table):
+    """A table of a cluster's catalogue, files that it reads, or a data frame."""
+
+    at_hand = False
+
+    def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
+        self.reading = ReadingOptions(**how)
+        if given := self.reading.model_fields_set:
+            raise UsageError(
+                f"{spelled(sorted(given)[0])} is for text files that Voile reads itself",
+                hint="the cluster reads this table: declare a view there that casts its columns",
+            )
+        if isinstance(source, SparkSource):
+            self.cluster = cluster_at(source.address)
+            self.frame = self.cluster.frame(source.what)
+            self.name = name_of(source.what)
+        else:
+            self.frame = source
+            self.cluster = Cluster.of_frame(source)
+            self.cluster.address.check_private()
+            self.name = "rows"
+        self.dataset = ""
+        fields = said(lambda: self.frame.schema)().fields
+        self.columns = {field.name: field.dataType.simpleString() for field in fields}
+        if len({name.lower() for name in self.columns}) < len(fields):
+            raise TableError(
+                f"table {self.name!r} has columns whose names differ in case alone",
+                hint="rename them: Spark does not tell them apart",
+            )
+
+    def of(self, rows: object) -> Table:
+        """The same table with these rows."""
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__)
+        found.__dict__.pop("_rows", None)
+        found.frame = rows
+        found.columns = {
+            field.name: field.dataType.simpleString()
+            for field in said(lambda: found.frame.schema)().fields
+        }
+        return found
+
+    # ------------------------------------------------------------------ its columns
+
+    @property
+    def with_time_of_day(self) -> list[str]:
+        """Columns of which only the day is kept."""
+        return [name for name, kind in self.columns.items() if kind in TIMES]
+
+    def kind(self, name: str) -> Kind | None:
+        """The kind of attribute that a column makes, if any."""
+        return KINDS.get(self.columns[name].partition("(")[0])
+
+    def columns_frame(self, names: Sequence[str]) -> Frame:
+        """Some columns of the frame."""
+        return self.frame.select(*(quoted(name) for name in names))
+
+    def _readings(self, names: Sequence[str]) -> tuple[Reading, ...]:
+        return tuple(Reading(self.kind(name)) for name in names)
+
+    def _texts(self, names: Sequence[str], work: Any) -> list[Any]:
+        frame = self.cluster.run(self.columns_frame(names), work, TEXTS)
+        return [json.loads(text) for text in self.cluster.table(frame).column(0).to_pylist()]
+
+    def _by_column(self, names: Sequence[str], work: Any) -> dict[int, int]:
+        """Sums by the place of a column, over all tasks."""
+        frame = self.cluster.run(self.columns_frame(names), work, COLUMN_COUNTS)
+        found: dict[int, int] = {}
+        for row in self.cluster.table(frame).to_pylist():
+            found[row["c"]] = found.get(row["c"], 0) + row[SUM]
+        return found
+
+    # ------------------------------------------------------------------ looking at it
+
+    def profiles(self, names: Sequence[str], *, drop_nulls: bool = False) -> list[ColumnProfile]:
+        """What each column holds, in two passes or three."""
+        kinds = [self.kind(name) for name in names]
+        about = self._about(names)
+        listed = tuple(
+            k is not None and n <= 2 * LISTED_TEXTS for k, n in zip(kinds, about, strict=True)
+        )
+        work = ColumnFacts(self._readings(names), listed, drop_nulls)
+        parts = self._texts(names, work)
+        return [
+            self._profile(name, i, parts, about[i], listed=listed[i])
+            for i, name in enumerate(names)
+        ]
+
+    def _about(self, names: Sequence[str]) -> list[int]:
+        """About how many different values each column has."""
+        found: list[int] = []
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            listed = [
+                f"approx_count_distinct(CAST({quoted(name)} AS string)) AS c{i}"
+                if self.kind(name) else f"CAST(0 AS bigint) AS c{i}"
+                for i, name in enumerate(some)
+            ]  # fmt: skip
+            row = self.cluster.table(said(self.frame.selectExpr)(*listed)).to_pylist()[0]
+            found += [int(row[f"c{i}"] or 0) for i in range(len(some))]
+        return found
+
+    def _profile(
+        self, name: str, place: int, parts: Sequence[Any], about: int, *, listed: bool
+    ) -> ColumnProfile:
+        kind = self.kind(name)
+        facts = [part["columns"][place] for part in parts]
+        total = sum(part["total"] for part in parts)
+        lost, filled = (sum(f[word] for f in facts) for word in ("lost", "filled"))
+
+        def ends(word: str) -> list[Any]:
+            return [meant(f[word], kind) for f in facts if f[word] is not None]
+
+        low, high = min(ends("low"), default=None), max(ends("high"), default=None)
+        kind = None if lost else kind
+        profile = ColumnProfile(
+            name, self.columns[name], kind, total, total - filled - lost, about, low, high
+        )
+        if kind is None or not listed:
+            return profile
+        counts: dict[Any, int] = {}
+        for f in facts:
+            for value, rows in zip(f["values"], f["counts"], strict=True):
+                known = meant(value, kind)
+                counts[known] = counts.get(known, 0) + rows
+        ordered = sorted(counts)
+        profile = ColumnProfile(
+            name, self.columns[name], kind, total, total - filled - lost, len(ordered), low, high,
+            values=tuple(ordered) if len(ordered) <= LISTED_TEXTS else None,
+            counts=tuple(counts[value] for value in ordered),
+        )  # fmt: skip
+        return replace(profile, histogram=histogram(profile))
+
+    def check_kinds(self, schema: Schema) -> None:
+        """Refuse a value that is not of its attribute's kind."""
+        readings = tuple(Reading(a.kind) for a in schema)
+        lost = self._by_column(schema.names, LostCounts(readings))
+        for place, attribute in enumerate(schema):
+            if lost.get(place):
+                raise self.violation(attribute, drop_nulls=False)
+
+    def rounded(self, schema: Schema) -> dict[str, int]:
+        """Columns with numbers between an interval's steps, with how many rows."""
+        stepped = tuple(a for a in schema if isinstance(a.domain, Interval))
+        if not stepped:
+            return {}
+        found = self._by_column([a.name for a in stepped], RoundedCounts(stepped))
+        return {a.name: found[i] for i, a in enumerate(stepped) if found.get(i)}
+
+    def violation(self, attribute: Attribute, *, drop_nulls: bool) -> SchemaError:
+        """Which column, which value, and what to do about it; rows have no order here."""
+        name = attribute.name
+        found = self._texts([name], Misfit(attribute, drop_nulls))
+        where = f"column {name!r}"
+        if not found:
+            return SchemaError(f"{where}: a value is not in the schema's domain")
+        first = found[0]
+        if first["value"] is None:
+            hint = f"set 'null: true' for {name!r} in the schema, or use {spelled('nulls', 'drop')}"
+            return SchemaError(f"{where}: NULL is not in the schema's domain", hint=hint)
+        shown = repr(first["value"]) if first["text"] else first["value"]
+        why = f"is not of kind {attribute.kind}" if first["lost"] else "is not in the schema's domain"
+        hint = f"correct the rows, or change the kind or domain of {name!r} in the schema"
+        return SchemaError(f"{where}: {shown} {why} ({domain_in_words(attribute)})", hint=hint)
+
+    # ------------------------------------------------------------------ counting it
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> int:
+        return int(said(self.frame.count)())
+
+    def complete_rows(self, names: Sequence[str]) -> int:
+        """How many rows have no NULL in these columns."""
+        return self._by_column(names, NullCounts(self._readings(names))).get(-1, 0)
+
+    def null_counts(self, names: Sequence[str]) -> dict[str, int]:
+        """Columns that have NULLs, with how many rows."""
+        found = self._by_column(names, NullCounts(self._readings(names)))
+        return {name: found[i] for i, name in enumerate(names) if found.get(i)}
+
+    def duplicates(self, names: Sequence[str]) -> int:
+        """Rows that repeat another row."""
+        return len(self) - int(said(self.columns_frame(names).distinct().count)())
+
+    def combinations(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The different combinations of values, as texts; the last column says how many rows."""
+        listed = [f"{quoted(name)} AS c{i}" for i, name in enumerate(names)]
+        frame = self.frame.selectExpr(*listed).groupBy(*(f"c{i}" for i in range(len(names))))
+        output = pa.schema(
+            [*(pa.field(f"c{i}", pa.string()) for i in range(len(names))), pa.field("n", pa.int64())]
+        )
+        empty = True
+        for table in self.cluster.rows(frame.count()):
+            columns = [
+                Reading(self.kind(name)).typed(table.column(i).combine_chunks()).cast(pa.string())
+                for i, name in enumerate(names)
+            ]
+            empty = False
+            yield pa.RecordBatch.from_arrays(
+                [*columns, table.column(len(names)).combine_chunks()], schema=output
+            )
+        if empty:
+            yield pa.RecordBatch.from_pylist([], schema=output)
+
+    def count(self, condition: str) -> int:
+        """The truth, for evaluation: rows for which a condition holds."""
+        return int(said(self.frame.filter(translated(condition)).count)())
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
+        import sqlglot  # noqa: PLC0415  (publishing runs no query)
+
+        (found,) = sqlglot.parse_one(sql, dialect="duckdb").find_all(sqlglot.exp.Table)
+        found.set("this", sqlglot.to_identifier("voile_source"))
+        text = found.root().sql("spark")
+        self.frame.createOrReplaceTempView("voile_source")
+        answer = self.cluster.table(said(self.cluster.session.sql)(text))
+        return [tuple(row.values()) for row in answer.to_pylist()]
+
+    # ------------------------------------------------------------------ jobs
+
+    def coded_sums(
+        self,
+        schema: Schema,
+        job: CodedJob,
+        *,
+        drop_nulls: bool,
+        clamp: bool = False,
+        progress: Progress | None = None,
+    ) -> pa.Table:
+        """What a job sums of the rows' codes, on the cluster."""
+        work = CodedWork(Coder(tuple(schema), drop_nulls, clamp), job)
+        frame = self.cluster.run(self.columns_frame(schema.names), work, work.output)
+        names = [name for name in work.output.names if name != SUM]
+        summed = self.cluster.table(frame.groupBy(*names).sum(SUM))
+        found = summed.rename_columns([*names, SUM])
+        self.fitting(found, schema, drop_nulls)
+        if progress is not None:
+            progress.advance(len(self))
+        return in_order(found.select(job.output.names).cast(job.output))
+
+    def fitting(self, found: pa.Table, schema: Schema, drop_nulls: bool) -> int:
+        """Refuse sums in which a row did not fit; else their number of rows, the last column's."""
+        wrong = numpy_array(found.column(WRONG))
+        if (wrong != FINE).any():
+            place = int(wrong[wrong != FINE].min())
+            raise self.violation(list(schema)[place], drop_nulls=drop_nulls)
+        last = found.column(found.num_columns - 1)
+        return int(numpy_array(last)[0]) if found.num_rows else 0
+
+    def typed_sums(
+        self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
+    ) -> pa.Table:
+        """What a job sums of the rows' values, on the cluster."""
+        work = TypedWork(tuple(names), self._readings(names), drop_nulls, job)
+        frame = self.cluster.run(self.columns_frame(names), work, job.output)
+        keys = [name for name in job.output.names if name != SUM]
+        summed = self.cluster.table(frame.groupBy(*map(quoted, keys)).sum(SUM))
+        found = summed.rename_columns([*keys, SUM])
+        return in_order(found.select(job.output.names).cast(job.output))
+
+    def members(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
+    ) -> SparkMembers:
+        """The rows by key, which stay on the cluster."""
+        from voile.engines.spark.members import SparkMembers  # noqa: PLC0415  (which imports us)
+
+        del progress
+        return SparkMembers(self, schema, drop_nulls=drop_nulls)
+
+    # ------------------------------------------------------------------ reading it
+
+    def _numbered(self, frame: Frame) -> Iterator[tuple[pa.Table, Ints]]:
+        """All rows, some at a time, and their numbers, which are the same in every scan."""
+        numbered = frame.selectExpr("*", f"monotonically_increasing_id() AS {ID}")
+        counted = numbered.selectExpr(f"shiftright({ID}, 33) AS p").groupBy("p").count()
+        sizes = {row["p"]: row["count"] for row in self.cluster.table(counted).to_pylist()}
+        starts, done = {}, 0
+        for part in sorted(sizes):
+            starts[part] = done
+            done += sizes[part]
+        empty = True
+        for table in self.cluster.rows(numbered):
+            ids = numpy_array(table.column(ID))
+            parts = ids >> 33
+            places = np.array([starts[p] for p in parts.tolist()], np.int64) + (ids & (2**33 - 1))
+            cuts = np.flatnonzero(np.diff(places) != 1) + 1
+            for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(ids)], strict=True):
+                if first < last:
+                    empty = False
+                    yield table.slice(first, last - first).drop_columns([ID]), places[first:last]
+        if empty:
+            yield self.cluster.table(frame.limit(0)), np.empty(0, np.int64)
+
+    def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
+        """The columns as they are, a batch at a time; a row keeps its number."""
+        readings = self._readings(names)
+        for table, places in self._numbered(self.columns_frame(names)):
+            rows = table
+            if drop_nulls and table.num_rows:
+                batch = table.combine_chunks().to_batches()[0]
+                typed = [r.typed(batch.column(i)) for i, r in enumerate(readings)]
+                kept = ~np.logical_or.reduce([numpy_array(c.is_null()) for c in typed])
+                rows, places = table.filter(arrow_array(kept)), places[kept]
+            yield RowBatch(rows, places)
+
+    def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
+        """Each column as its kind's type, a batch at a time, on the driver."""
+        readings = self._readings(names)
+        for table, _ in self._numbered(self.columns_frame(names)):
+            for batch in whole_batches(table):
+                yield typed_batch(batch, names, readings, drop_nulls)
+
+    def coded(
+        self,
+        schema: Schema,
+        *,
+        drop_nulls: bool,
+        row_key: str | None = None,
+        clamp: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[CodedBatch]:
+        """The codes of all rows, a batch at a time, on the driver."""
+        coder = Coder(tuple(schema), drop_nulls, clamp)
+        names = [*schema.names, *([] if row_key is None else [row_key])]
+        done = 0
+        frame = self.columns_frame(list(dict.fromkeys(names)))
+        if drop_nulls:
+            frame = self._without_nulls(frame, schema)
+        for table, places in self._numbered(frame):
+            for batch in whole_batches(table):
+                for codes, wrong in coder.coded(iter([batch])):
+                    for place in np.flatnonzero(wrong):
+                        raise self.violation(list(schema)[int(place)], drop_nulls=drop_nulls)
+                    first = int(places[0]) if len(places) else done
+                    keys = None
+                    if row_key is not None:
+                        keys = batch.column(row_key).cast(pa.string())
+                    yield CodedBatch(codes, keys, first)
+                    done += len(codes[0])
+                    if progress is not None:
+                        progress.advance(len(codes[0]))
+
+    def _without_nulls(self, frame: Frame, schema: Schema) -> Frame:
+        """Rows that are complete, by Spark itself; what it does not know of is dropped later."""
+        conditions = []
+        for attribute in schema:
+            column = quoted(attribute.name)
+            conditions.append(f"{column} IS NOT NULL")
+            if self.columns[attribute.name] in ("float", "double"):
+                conditions.append(f"NOT isnan({column})")
+        return frame.filter(" AND ".join(conditions))
+
+    # ------------------------------------------------------------------ some of its rows
+
+    def at_most(self, column: str, rows: int, salt: str) -> LimitedRows:
+        """At most so many rows for each value of a column, without that column."""
+        names = list(self.columns)
+        texts = ", ".join(
+            f"coalesce(concat(length({text}), ':', {text}), '-')"
+            for text in (self._as_text(name) for name in names)
+        )
+        marked = self.frame.selectExpr(
+            "*", f"substr(sha2(concat({literal(salt)}, {texts}), 256), 1, 16) AS voile_mark"
+        )
+        # Equal rows have equal marks: numbered, each has coins of its own.
+        place = "row_number() OVER (PARTITION BY voile_mark ORDER BY voile_mark)"
+        numbered = marked.selectExpr("*", f"{place} AS voile_place").selectExpr(
+            "*",
+            f"sha2(concat({literal(salt)}, voile_mark, '/', CAST(voile_place AS string)), 256) "
+            "AS voile_coins",
+        )
+        who = quoted(column)
+        order = f"row_number() OVER (PARTITION BY {who} ORDER BY voile_coins) AS voile_order"
+        kept = numbered.selectExpr("*", order).filter(f"voile_order <= {rows:d}")
+        left = [quoted(name) for name in names if name != column]
+        found = int(said(self.frame.select(who).distinct().count)())
+        return LimitedRows(self.of(kept.select(*left)), found)
+
+    def _as_text(self, name: str) -> str:
+        return f"CAST({quoted(name)} AS string)"
+
+
+def meant(value: Any, kind: Kind | None) -> Any:
+    """A value that was sent as JSON."""
+    if kind == "numeric" and isinstance(value, str):
+        return float.fromhex(value)
+    if kind == "date":
+        return dt.date.fromordinal(value)
+    return value
+
+
+def whole_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """A table as batches, at least one."""
+    batches = table.combine_chunks().to_batches()
+    if batches:
+        yield from batches
+    else:
+        yield pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def translated(condition: str) -> str:
+    """A condition of DuckDB's SQL in Spark's."""
+    import sqlglot  # noqa: PLC0415  (publishing runs no query)
+
+    return sqlglot.parse_one(condition, dialect="duckdb").sql("spark")
+
+
+def name_of(what: str) -> str:
+    """A short name that needs no quotes, from a table or a path."""
+    last = re.split(r"[/\\.:]", re.sub(r"\.(parquet|csv|json|orc)$", "", what.rstrip("/")))[-1]
+    found = re.sub(r"\W", "_", last).strip("_")
+    return found if re.match(r"[A-Za-z]", found) else f"t_{found}" if found else "rows"
+
