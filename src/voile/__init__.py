@@ -64,8 +64,12 @@ def read(source: Any, **how: Unpack[ReadingKeywords]) -> Table:
     return connect(source, **how)
 
 
-def open(path: Any, *, check: bool = True) -> Release:
-    """Open a release that was saved. Without `check` its files are not hashed."""
+def open(path: Any, *, check: bool = True, engine: Any = None) -> Release:
+    """Open a release that was saved: a folder, or a URL such as 's3a://bucket/people.voile'.
+
+    Without `check` its files are not hashed. `engine` counts the rows where they lie: the address
+    of a Spark Connect server, "sc://HOST:PORT", "local" for one in this process, or a session.
+    """
     from voile.release import Release
 
-    return Release.open(path, check=check)
+    return Release.open(path, check=check, engine=engine)

@@ -5,7 +5,10 @@ A new engine adds a line to SOURCES, and must pass every test of this folder.
 
 from __future__ import annotations
 
+import atexit
 import datetime as dt
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +17,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from tests.engines.scattered import Scattered
 from voile.engines.registry import Engine, engines
 from voile.engines.rows import ReleaseRows
+from voile.engines.spark import Spark, SparkSource
+from voile.engines.spark.session import LOCAL, cluster_at
 from voile.engines.table import Table
 from voile.kinds.parquet import write_part
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
+class OnSail(Spark):
+    """Spark's engine with Sail in this process for releases as well."""
+
+    def open_rows(
+        self, parts: Sequence[Path], schema: Schema, *, scores: Any = None, beside: Any = None
+    ) -> ReleaseRows:
+        from voile.engines.spark.rows import SparkRows
+
+        return SparkRows(cluster_at(LOCAL), [str(p) for p in parts], schema, scores, beside)
+
+
+def files_of(rows: pa.Table) -> object:
+    """A file that Sail reads, of several row groups where rows are many."""
+    folder = Path(tempfile.mkdtemp(prefix="voile-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    pq.write_table(rows, folder / "table.parquet", row_group_size=1000)
+    return SparkSource(LOCAL, str(folder / "table.parquet"))
+
+
 SOURCES: dict[str, Callable[[pa.Table], object]] = {
     "duckdb": lambda rows: rows,
     "scattered": lambda rows: rows,
+    "spark": files_of,
 }
 """A source of the engine that has these rows."""
 
@@ -38,6 +65,22 @@ class Tables:
     """Makes tables and rows of one engine."""
 
     engine: Engine
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether rows are numbered as the source has them."""
+        return self.engine.name != "spark"
+
+    def where(self, row: int, column: str) -> str:
+        """How a message says where a value is."""
+        return f"row {row}, column {column!r}" if self.keeps_order else f"^column {column!r}"
+
+    def ordered(self, rows: pa.Table) -> pa.Table:
+        """Rows in the order in which the engine numbers them."""
+        if self.keeps_order:
+            return rows
+        keys = [(name, "ascending", "at_start") for name in rows.column_names]
+        return rows.take(pc.sort_indices(rows, sort_keys=keys))
 
     def table(self, rows: pa.Table) -> Table:
         return self.engine.table_type()(SOURCES[self.engine.name](rows))
@@ -53,7 +96,10 @@ class Tables:
         return self.engine.open_rows(files, schema, **more)
 
 
-@pytest.fixture(params=[*engines(), Scattered()], ids=lambda engine: engine.name)
+TESTED = [OnSail() if engine.name == "spark" else engine for engine in engines()]
+
+
+@pytest.fixture(params=[*TESTED, Scattered()], ids=lambda engine: engine.name)
 def made(request: pytest.FixtureRequest) -> Tables:
     return Tables(request.param)
 

@@ -61,11 +61,12 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 def test_every_engine_is_under_test() -> None:
     known = [name for name in SOURCES if name != "scattered"]  # which is of the tests alone
-    assert [engine.name for engine in registry.engines()] == known
+    assert sorted(engine.name for engine in registry.engines()) == sorted(known)
 
 
 def test_an_engine_is_asked_before_duckdb(elsewhere: Engine, tmp_path: Path) -> None:
-    assert registry.engines() == [elsewhere, ENGINE]
+    first, *_, last = registry.engines()
+    assert (first, last) == (elsewhere, ENGINE)
     for table in (connect("elsewhere://rows"), voile.read("elsewhere://rows")):
         assert type(table) is ElsewhereTable and len(table) == 2
     assert files_of("elsewhere://rows") == []

@@ -12,6 +12,7 @@ import pytest
 import voile
 from tests.engines.conftest import Tables, people
 from voile.engines import connect
+from voile.errors import UsageError
 
 ROWS: pa.Table = people(3000, nulls=0.0).select(["age", "sex", "member", "income"])
 CLASSES: dict[str, Any] = {
@@ -25,10 +26,34 @@ MADE: dict[str, Callable[..., Any]] = {
         table, to=to, prior=0.02, posterior=0.3, noise_prior="product", simulate_seed=1
     ),
     "perturbed": lambda table, to: voile.perturb(table, 0.5, to=to, simulate_seed=1),
+    "set view": lambda table, to: voile.publish(
+        table, to=to, prior=0.02, posterior=0.3, rows="set", distinct=True, simulate_seed=1
+    ),
+    "whole rows": lambda table, to: voile.perturb(
+        table, 0.5, to=to, whole_rows=True, simulate_seed=1
+    ),
     "counts": lambda table, to: voile.publish(
+        table, to=to, method="conjuncts", arity=2, direct=True, simulate_seed=1
+    ),
+    "halves": lambda table, to: voile.publish(
         table, to=to, method="conjuncts", arity=2, simulate_seed=1
     ),
-    "classes": lambda table, to: voile.publish(table, to=to, method="mondrian", **CLASSES),
+    "marginals": lambda table, to: voile.publish(
+        table, to=to, method="marginals", epsilon=1.0, simulate_seed=1
+    ),
+    "best": lambda table, to: voile.publish(table, to=to, simulate_seed=1),
+    "people": lambda table, to: voile.publish(
+        table, to=to, person="age", rows_per_person=9, simulate_seed=1, yes=True
+    ),
+    "classes": lambda table, to: voile.publish(
+        table, to=to, method="mondrian", simulate_seed=1, **CLASSES
+    ),
+    "buckets": lambda table, to: voile.publish(
+        table, to=to, method="anatomy", simulate_seed=1, l=2, **(CLASSES | {"k": None})
+    ),
+    "levels": lambda table, to: voile.publish(
+        table, to=to, method="fulldomain", simulate_seed=1, **CLASSES
+    ),
 }
 
 
@@ -39,6 +64,10 @@ def written(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", MADE)
 def test_a_release_does_not_depend_on_the_engine(made: Tables, tmp_path: Path, kind: str) -> None:
     MADE[kind](connect(ROWS), tmp_path / "known.voile")
+    if kind == "halves" and not made.table(ROWS).at_hand:
+        with pytest.raises(UsageError, match="halves are of single rows"):
+            MADE[kind](made.table(ROWS), tmp_path / "found.voile")
+        return
     MADE[kind](made.table(ROWS), tmp_path / "found.voile")
     known, found = written(tmp_path / "known.voile"), written(tmp_path / "found.voile")
     assert sorted(known) == sorted(found)
@@ -48,4 +77,11 @@ def test_a_release_does_not_depend_on_the_engine(made: Tables, tmp_path: Path, k
 def test_a_generalized_table_does_not_depend_on_the_engine(made: Tables) -> None:
     known = voile.generalize(connect(ROWS), keep_order=True, **CLASSES)
     found = voile.generalize(made.table(ROWS), keep_order=True, **CLASSES)
-    assert found.table.equals(known.table)
+    if made.keeps_order:
+        assert found.table.equals(known.table)
+    else:
+        assert in_order(found.table).equals(in_order(known.table))
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in table.column_names])

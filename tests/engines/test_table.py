@@ -186,7 +186,7 @@ def test_numbers_between_the_steps_are_counted(made: Tables) -> None:
 @pytest.mark.parametrize("count", SIZES)
 @pytest.mark.parametrize("drop_nulls", [False, True])
 def test_codes_of_all_rows(made: Tables, count: int, drop_nulls: bool) -> None:
-    rows, schema = people(count, seed=count), domain(null=not drop_nulls)
+    rows, schema = made.ordered(people(count, seed=count)), domain(null=not drop_nulls)
     table, watched = made.table(rows), Watched()
     used = frame(rows).dropna().index.to_numpy() if drop_nulls else np.arange(count)
     expected = codes_of(rows.take(pa.array(used, pa.int64())), schema)
@@ -256,7 +256,10 @@ def test_numbers_outside_a_range_move_to_its_end(made: Tables) -> None:
         )
     )
     (batch,) = made.table(rows).coded(schema, drop_nulls=False, clamp=True)
-    assert batch.codes[0].tolist() == [0, 0, 3, 10, 11]
+    assert sorted(batch.codes[0].tolist()) == [0, 0, 3, 10, 11]
+    assert dict(zip(*(code.tolist() for code in batch.codes[::-1]), strict=True)) == {
+        0: 0, 1: 0, 2: 3, 3: 10, 4: 11,
+    }  # fmt: skip
 
 
 def test_points_of_an_interval_are_the_nearest(made: Tables) -> None:
@@ -268,7 +271,7 @@ def test_points_of_an_interval_are_the_nearest(made: Tables) -> None:
 
 @pytest.mark.parametrize("drop_nulls", [False, True])
 def test_rows_as_they_are(made: Tables, drop_nulls: bool) -> None:
-    rows = people(3000)
+    rows = made.ordered(people(3000))
     names = [ODD, "sex", "day"]
     known = frame(rows)[names]
     used = known.dropna().index.to_numpy() if drop_nulls else np.arange(3000)
@@ -296,11 +299,11 @@ def schema_of(name: str, kind: Any, values: Any, *, null: bool = False) -> Schem
 
 def test_a_value_of_another_kind(made: Tables) -> None:
     table = made.table(pa.table({"x": ["1", "2", "n/a", None]}))
-    with pytest.raises(SchemaError, match=r"row 3, column 'x': 'n/a' is not of kind integer"):
+    with pytest.raises(SchemaError, match=made.where(3, "x") + ": 'n/a' is not of kind integer"):
         table.check_kinds(schema_of("x", "integer", Range(1, 2), null=True))
     table.check_kinds(schema_of("x", "categorical", Values(("1",))))
     half = made.table(pa.table({"x": [1.0, 1.5]}))
-    with pytest.raises(SchemaError, match=r"row 2, column 'x': 1.5"):
+    with pytest.raises(SchemaError, match=made.where(2, "x") + ": 1.5"):
         half.check_kinds(schema_of("x", "integer", Range(1, 2)))
 
 
@@ -308,7 +311,8 @@ def test_a_value_outside_the_domain(made: Tables) -> None:
     table = made.table(pa.table({"x": [1, 2, 7]}))
     schema = schema_of("x", "integer", Range(1, 2))
     for read in ("keys", "columns_of_codes", "counts"):
-        with pytest.raises(SchemaError, match=r"row 3, column 'x': 7 is not in .*\(1 to 2\)"):
+        where = made.where(3, "x")
+        with pytest.raises(SchemaError, match=where + r": 7 is not in .*\(1 to 2\)"):
             getattr(table, read)(schema, drop_nulls=False)
     assert len(table) == 3, "the table can still be read"
 
@@ -316,7 +320,7 @@ def test_a_value_outside_the_domain(made: Tables) -> None:
 def test_a_null_that_the_domain_does_not_have(made: Tables) -> None:
     table = made.table(pa.table({"x": [1, None]}))
     schema = schema_of("x", "integer", Range(1, 2))
-    with pytest.raises(SchemaError, match="row 2, column 'x': NULL"):
+    with pytest.raises(SchemaError, match=made.where(2, "x") + ": NULL"):
         table.keys(schema, drop_nulls=False)
     assert table.keys(schema, drop_nulls=True).tolist() == [0]
 

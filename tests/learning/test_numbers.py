@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
+from voile.engines.column_jobs import histogram
 from voile.learning import LearningBudget, learn_schema
 from voile.learning.grids import decimal, digits, grid_of
-from voile.learning.numbers import NoisyCells, bounded, domain_of_cells, histogram, refined
+from voile.learning.numbers import NoisyCells, bounded, domain_of_cells, refined
 from voile.noise import Key
 from voile.schema import Attribute, Bins, DayBins, Range, Values, WholeBins
 

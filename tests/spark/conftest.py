@@ -14,7 +14,7 @@ from tests.spark.cluster import ApacheSpark, missing, shared, turn
 
 @pytest.fixture(scope="session", autouse=True)
 def client() -> None:
-    """pyspark takes a program without a file, as xdist's workers are, for its doctests, and exits."""
+    """pyspark takes a program without a file, as xdist's workers are, for doctests, and exits."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules["__main__"], "__file__", "", raising=False)
         importlib.import_module("pyspark.sql.connect.session")

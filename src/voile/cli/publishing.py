@@ -183,7 +183,7 @@ def say_felt(done: Any, source: Any) -> None:
     """What counts of this release are off by, on a terminal: for the steward, and kept nowhere."""
     import sys
 
-    if not sys.stdout.isatty() or done.people is not None:
+    if not sys.stdout.isatty() or done.people is not None or not source.at_hand:
         return
     from voile.evaluate.felt import felt_error
     from voile.kinds.choosing import in_per_cent

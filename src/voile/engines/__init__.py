@@ -5,8 +5,10 @@ Everyone else gets tables and rows here, and names no engine.
 """
 
 from voile.engines.registry import (
+    CountingEngine,
     Engine,
     connect,
+    counting_engine,
     files_of,
     open_domain,
     open_rows,
@@ -14,4 +16,7 @@ from voile.engines.registry import (
     register,
 )
 
-__all__ = ["Engine", "connect", "files_of", "open_domain", "open_rows", "read_all", "register"]
+__all__ = [
+    "CountingEngine", "Engine", "connect", "counting_engine", "files_of", "open_domain",
+    "open_rows", "read_all", "register",
+]  # fmt: skip

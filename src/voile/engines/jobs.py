@@ -241,9 +241,7 @@ class PartWriter(Protocol):
         ...
 
 
-def part_of(
-    index: TupleIndex, keys: Keys, parts: int, starts: Keys | None
-) -> Ints:
+def part_of(index: TupleIndex, keys: Keys, parts: int, starts: Keys | None) -> Ints:
     """To which part each key belongs."""
     if starts is None:
         return mixed(index, keys, parts)

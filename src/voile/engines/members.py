@@ -111,8 +111,8 @@ class LocalMembers(Members):
         found = [np.zeros(self.sizes[j], np.int64) for j in columns]
         for start in range(0, len(self._keys), CHUNK):
             codes = index.decode(self._keys[start : start + CHUNK])
-            for counts, j in zip(found, columns, strict=True):
-                counts += np.bincount(codes[j], minlength=self.sizes[j])
+            for place, j in enumerate(columns):
+                found[place] += np.bincount(codes[j], minlength=self.sizes[j])
         return found
 
     def stepped(self, step: KeyStep, key: Key, progress: Progress | None = None) -> LocalMembers:
@@ -147,7 +147,9 @@ class LocalMembers(Members):
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             done = list(pool.map(one, enumerate(self._dealt(writer))))
-        return WrittenParts([part for part, _ in done], added([self._figures, *(f for _, f in done)]))
+        return WrittenParts(
+            [part for part, _ in done], added([self._figures, *(f for _, f in done)])
+        )
 
     def _dealt(self, into: KeyStep | PartWriter) -> list[Keys]:
         """The keys by their parts, each sorted."""
@@ -168,4 +170,3 @@ class LocalMembers(Members):
 def in_chunks(keys: Keys) -> Iterator[Keys]:
     """Keys in pieces of bounded size."""
     return (keys[start : start + CHUNK] for start in range(0, len(keys), CHUNK))
-

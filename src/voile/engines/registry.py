@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +59,33 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class CountingEngine(Protocol):
+    """Counts the rows of releases where they lie, and does other work there. It can be hashed."""
+
+    def open_rows(
+        self,
+        parts: Sequence[str],
+        schema: Schema,
+        *,
+        scores: pa.Table | None = None,
+        beside: pa.Table | None = None,
+        rows: int | None = None,
+    ) -> ReleaseRows:
+        """A release's rows, in files that its machines read by these paths or URLs.
+
+        `rows` is how many there are, where that is known.
+        """
+        ...
+
+    def run(self, tasks: int, job: Any, output: pa.Schema) -> pa.Table:
+        """What a job makes of the numbers 0, 1, …, which are dealt out to the machines.
+
+        A job takes and gives record batches, and can be pickled.
+        """
+        ...
+
+
 _added: list[Engine] = []
 
 
@@ -108,15 +135,28 @@ def open_rows(
     *,
     scores: pa.Table | None = None,
     beside: pa.Table | None = None,
+    engine: object = None,
 ) -> ReleaseRows:
-    """The rows of a release, in Parquet files, with the columns of a schema.
+    """The rows of a release, in Parquet files of this machine, with the columns of a schema.
 
     Without files there are no rows, and still the domain. `scores` gives each history of a tuple
     (see voile.query.rows) its score and spread. `beside` are scored rows that are summed with
-    those of the files, which score 1.
+    those of the files, which score 1. `engine` counts them elsewhere: see `counting_engine`.
     """
-    engine = next(engine for engine in engines() if engine.opens(parts))
-    return engine.open_rows(parts, schema, scores=scores, beside=beside)
+    if engine is not None:
+        places = [str(part.absolute()) for part in parts]
+        return counting_engine(engine).open_rows(places, schema, scores=scores, beside=beside)
+    found = next(one for one in engines() if one.opens(parts))
+    return found.open_rows(parts, schema, scores=scores, beside=beside)
+
+
+def counting_engine(given: object) -> CountingEngine:
+    """The engine that a caller names: an address of Spark's, a session or cluster, or itself."""
+    if isinstance(given, CountingEngine):
+        return given
+    rows: Any = importlib.import_module("voile.engines.spark.rows")
+    found: CountingEngine = rows.engine_at(given)
+    return found
 
 
 def open_domain(schema: Schema, *, strict: bool = False, memory: str = "") -> PublicDomain:

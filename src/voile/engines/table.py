@@ -273,6 +273,13 @@ class Table(Protocol):
         keys.sort()
         return keys
 
+    def ordered_codes(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
+    ) -> list[npt.NDArray[Any]]:
+        """As `columns_of_codes`, rows in the order of D: the same in every engine."""
+        keys = self.keys(schema, drop_nulls=drop_nulls, progress=progress)
+        return [*TupleIndex(schema.sizes).decode(keys)]
+
     def members(
         self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
     ) -> Members:

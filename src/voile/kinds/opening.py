@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,13 @@ def check_listed(kind: Kind[Any], folder: Path, manifest: Manifest) -> None:
         check_density(file)
 
 
+def check_stated(kind: Kind[Any], manifest: Manifest) -> None:
+    """Every file that the manifest names may be named, and holds as many rows as it can."""
+    for file in manifest.files:
+        check_name(kind, file)
+        check_density(file)
+
+
 def check_density(file: File) -> None:
     """Refuse far more rows than so few bytes hold: equal rows that would take hours to count."""
     rows = file.rows or 0
@@ -147,13 +155,15 @@ def check_name(kind: Kind[Any], file: File) -> None:
         )
 
 
-def check_hashes(folder: Path, manifest: Manifest, *, trust: bool = True) -> None:
+def check_hashes(
+    folder: Path, manifest: Manifest, *, trust: bool = True, but: Set[str] = frozenset()
+) -> None:
     """Every byte is as it was sealed, and no Parquet file unpacks to more than it states.
 
     Files that were looked at before and not changed are not again; without `trust` in what is
-    remembered, all are.
+    remembered, all are. `but` are files that are not here.
     """
-    home, files = folder.resolve(), manifest.files
+    home, files = folder.resolve(), [file for file in manifest.files if file.path not in but]
     longest: list[int] = []
     rows = {home / f.path: f.rows for f in files if f.path.endswith(".parquet")}
 

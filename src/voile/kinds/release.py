@@ -14,6 +14,7 @@ import difflib
 import glob
 import html
 import json
+import re
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import pyarrow as pa
 from pydantic import ValidationError
 
-from voile.engines import open_rows, read_all
-from voile.errors import ReleaseError, UsageError, VoileError
+from voile.engines import counting_engine, open_rows, read_all
+from voile.errors import ReleaseError, UsageError, VoileError, spelled
 from voile.files import check_utf8
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
@@ -42,6 +43,7 @@ from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
 from voile.progress import Progress
 from voile.schema import Keys, Schema
+from voile.storage import is_url
 from voile.units import byte_count
 
 if TYPE_CHECKING:
@@ -49,12 +51,15 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation
     from voile.arrays import Floats
+    from voile.engines import CountingEngine
     from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.manifest import File
     from voile.kinds.registration import DepartureUnit
+    from voile.kinds.stored import Mirror
     from voile.privacy.guarantees.statements import Statement
     from voile.query import DomainSums
     from voile.query.bind import Tables
@@ -124,16 +129,33 @@ class Release(ABC):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self.engine: CountingEngine | None = None
+        """Counts the rows, where that is not this machine."""
+        self.mirror: Mirror | None = None
+        """Where the release lies, if that is elsewhere; `path` has what was brought here of it."""
+        self.notes: tuple[str, ...] = ()
+        """What opening it did that may not be expected."""
+        self._others: dict[CountingEngine, Self] = {}
+        self._origin: Self | None = None
         self._beside: tuple[Any, OpenedView, Tables] | None = None
 
     @classmethod
-    def open(cls, path: str | Path, *, check: bool = True) -> Self:
+    def open(cls, path: str | Path, *, check: bool = True, engine: object = None) -> Self:
         """Open a release: reads its manifest and checks that its files are there, whole.
 
         Reads data only; nothing in a release is ever executed. A file is hashed when it is first
         opened, and again when it was touched since; without `check` only sizes are compared.
         `verify` looks at more.
+
+        `path` may be a URL of an object store, as s3a://bucket/people.voile. `engine` counts the
+        rows: the address of a Spark Connect server ("sc://…"; "local" starts one in this process),
+        or a session of one. Rows in an object store are fetched, unless there is an engine.
         """
+        counting = None if engine is None else counting_engine(engine)
+        if is_url(path):
+            from voile.kinds.stored import open_stored  # it makes releases
+
+            return cls._checked(open_stored(str(path), check=check, engine=counting), path)
         folder = Path(path)
         check_utf8(folder)
         if not folder.is_dir():
@@ -151,6 +173,7 @@ class Release(ABC):
                     raise
                 continue
             if identity(folder) == before:
+                found.engine = counting
                 return found
 
     @classmethod
@@ -160,13 +183,33 @@ class Release(ABC):
         check_listed(kind, folder, manifest)
         if check:
             check_hashes(folder, manifest)
-        release = kind.release(folder, manifest)
+        return cls._checked(kind.release(folder, manifest), folder)
+
+    @classmethod
+    def _checked(cls, release: Release, place: str | Path) -> Self:
+        """The release, if it is of this kind."""
         if not isinstance(release, cls):
             raise UsageError(
-                f"{str(folder)!r} is {release.kind}, and this is for {cls.kind}",
+                f"{str(place)!r} is {release.kind}, and this is for {cls.kind}",
                 hint=release.instead,
             )
         return release
+
+    def counted_by(self, engine: object) -> Self:
+        """The same release, whose rows an engine counts: see `open`."""
+        counting = counting_engine(engine)
+        if counting == self.engine:
+            return self
+        if counting not in self._others:
+            other = type(self)(self.path, self.manifest)
+            other.lies_at(self.mirror, counting)
+            other._origin = self  # a temporary folder goes with the release that was opened
+            self._others[counting] = other
+        return self._others[counting]
+
+    def lies_at(self, mirror: Mirror | None, engine: CountingEngine | None) -> None:
+        """Say where its files are, and who counts its rows; for whoever opens it."""
+        self.mirror, self.engine = mirror, engine
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
         """Copy to a folder of that name: written beside, verified, then renamed into place.
@@ -174,6 +217,11 @@ class Release(ABC):
         A temporary release leaves by this, also one that was opened again: it is written into the
         register before.
         """
+        if is_url(path):
+            raise UsageError(
+                "a release is saved to a folder of this machine",
+                hint=f"publish it there: {spelled('to', str(path), flag='-o')}",
+            )
         from voile.kinds.registration import PENDING
         from voile.kinds.staging import copy  # it opens what it has written
 
@@ -320,6 +368,7 @@ class Release(ABC):
         method: str | None = None,
         memory: int | str = MEMORY,
         exact: bool = False,
+        engine: object = None,
     ) -> Answer:
         """Estimate what the SQL would give on the original table.
 
@@ -329,11 +378,16 @@ class Release(ABC):
         inside and use it, unless it is False. `method` chooses how rows that
         were perturbed one by one are reconstructed: inversion or em. `memory` (bytes, or 4GB) is
         what counting the domain may use; what needs more is estimated from a sample of the domain,
-        whose error is included, or refused with `exact`.
+        whose error is included, or refused with `exact`. `engine` counts the rows: see `open`.
         """
         from voile.estimate import checked_confidence
         from voile.query import parse
 
+        if engine is not None:
+            return self.counted_by(engine).query(
+                sql, confidence, tables=tables, simultaneous=simultaneous, refine=refine,
+                method=method, memory=memory, exact=exact,
+            )  # fmt: skip
         options = QueryOptions(
             checked_confidence(confidence),
             tables or {},
@@ -354,9 +408,11 @@ class Release(ABC):
         tables: Mapping[str, object] | None = None,
         memory: int | str = MEMORY,
         exact: bool = False,
+        engine: object = None,
     ) -> dict[str, Any]:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
-        return self.explanation(sql, tables=tables, memory=memory, exact=exact).to_dict()
+        found = self.explanation(sql, tables=tables, memory=memory, exact=exact, engine=engine)
+        return found.to_dict()
 
     def explanation(
         self,
@@ -365,10 +421,14 @@ class Release(ABC):
         tables: Mapping[str, object] | None = None,
         memory: int | str = MEMORY,
         exact: bool = False,
+        engine: object = None,
     ) -> Explanation:
         """The same as `explain`, as a typed object with sections for reading."""
         from voile.query import parse
 
+        if engine is not None:
+            other = self.counted_by(engine)
+            return other.explanation(sql, tables=tables, memory=memory, exact=exact)
         options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(options.tables)
         return self._explain(parse(sql, self.schema, columns, self.manifest.name), view, options)
@@ -388,20 +448,64 @@ class Release(ABC):
         return self._opened_view()
 
     def _opened_view(self, which: str = "current") -> OpenedView:  # noqa: ARG002  (for series)
-        return open_rows(self._parts, self.schema)
+        return self._open_rows()
 
     @cached_property
     def _rows(self) -> ReleaseRows:
         """The rows as the files have them; opened once, for an engine takes a while to begin."""
-        return open_rows(self._parts, self.schema)
+        return self._open_rows()
+
+    @cached_property
+    def _rows_here(self) -> ReleaseRows:
+        """The same on this machine, in the order of the files."""
+        return self._rows if self.engine is None else open_rows(self._parts, self.schema)
+
+    def _open_rows(
+        self, folder: str = "data/", *, scores: Any = None, beside: Any = None
+    ) -> ReleaseRows:
+        """Rows of the schema, counted by the engine if there is one; see `engines.open_rows`."""
+        if self.engine is None:
+            return open_rows(self._parquet(folder), self.schema, scores=scores, beside=beside)
+        files = self._parquet_files(folder)
+        return self.engine.open_rows(
+            [self._place(file) for file in files],
+            self.schema,
+            scores=scores,
+            beside=beside,
+            rows=sum(file.rows or 0 for file in files),
+        )
+
+    def _place(self, file: File) -> str:
+        """Where an engine finds a file."""
+        if self.mirror is not None:
+            return self.mirror.store.uri(file.path)
+        return str((self.path / file.path).resolve())
+
+    def stays(self, path: str) -> bool:  # noqa: ARG002  (for those that have such files)
+        """Whether a file is counted by an engine alone, so that it need not be on this machine."""
+        return False
+
+    @property
+    def left(self) -> frozenset[str]:
+        """The files that are not on this machine: an engine counts them where they are."""
+        if self.mirror is None or self.engine is None:
+            return frozenset()
+        return frozenset(f.path for f in self.manifest.files if self.stays(f.path))
 
     @property
     def _parts(self) -> list[Path]:
         return self._parquet("data/")
 
     def _parquet(self, folder: str) -> list[Path]:
+        """Parquet files on this machine; those that were left elsewhere are fetched."""
+        files = self._parquet_files(folder)
+        if self.mirror is not None:
+            return [self.mirror.bring(file).resolve() for file in files]
+        return [(self.path / file.path).resolve() for file in files]
+
+    def _parquet_files(self, folder: str) -> list[File]:
         return [
-            (self.path / f.path).resolve()
+            f
             for f in self.manifest.files
             if f.path.endswith(".parquet") and f.path.startswith(folder)
         ]
@@ -538,6 +642,8 @@ def identity(folder: Path) -> tuple[int, int] | None:
 
 def hint_at(missing: Path) -> str:
     """What to do about a release that is not there; a killed run may have moved it aside."""
+    if re.match(r"[a-z][a-z0-9+]+:/(?=[^/])", str(missing)):
+        return "give a URL as text, not as a path; some commands read folders alone"
     name = f".{glob.escape(missing.name)}{REPLACED}*"
     for left in missing.absolute().parent.glob(name):
         return f"a run that was to replace it was killed: rename {left.name!r}, or publish it again"

@@ -8,31 +8,26 @@ that it names. A signature says who vouches for the rest.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voile.arrow import numpy_array
 from voile.errors import ReleaseError
-from voile.kinds.footers import check_own_bytes, checked_metadata
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE
 from voile.kinds.opening import MISFITS, check_hashes, check_json
+from voile.kinds.parts import check_part
 from voile.kinds.release import Release
 from voile.kinds.signatures import SignatureCheck, SignatureReport, Trust, signatures_of
+from voile.kinds.stored import MARKER, look_elsewhere, part_terms
 from voile.records import Record
-from voile.schema import Attribute, Schema, Values
 from voile.signing import SignerSource
 
 PACKAGE_KEYS = {"name", "title", "description", "resources"}
 RESOURCE_KEYS = {"name", "title", "path", "format", "mediatype", "schema"}
-ZEROS_AT_A_TIME = 2**16
 
 
 @dataclass(frozen=True)
@@ -75,14 +70,19 @@ def verify(
     *,
     signer: SignerSource | Iterable[SignerSource] | None = None,
     revoked: SignerSource | Iterable[SignerSource] | None = None,
+    engine: object = None,
 ) -> Release:
     """Check files, terms, rows and signatures; raises ReleaseError naming what is wrong.
 
     `signer` names keys that you trust, of which one must have signed the release: files of public
     keys, lines of such files, or fingerprints. `revoked` names those that are not trusted any more.
+    `engine` counts the rows, and looks at files where they lie: see `Release.open`.
     """
     trust = Trust(signer, revoked)
-    release = path if isinstance(path, Release) else Release.open(path, check=False)
+    if isinstance(path, Release):
+        release = path if engine is None else path.counted_by(engine)
+    else:
+        release = Release.open(path, check=False, engine=engine)
     check(release)
     if errors := trust.check(release).errors:
         raise errors[0]
@@ -96,7 +96,29 @@ def check(release: Release, *, plausible: bool = True) -> None:
     with refusing_misfits():
         release.check_terms()
         if plausible:
-            release.check_plausible()
+            looked_at(release)
+
+
+def looked_at(release: Release) -> bool:
+    """Whether its rows were looked at, and are what the stated mechanism makes."""
+    return not too_far(release) and release.check_plausible()
+
+
+def too_far(release: Release) -> bool:
+    """Whether rows lie elsewhere, and are too many to be brought here."""
+    from voile.kinds.staging import MOST_LOOKED_AT  # noqa: PLC0415  (it verifies)
+
+    return bool(release.left) and release.manifest.rows > MOST_LOOKED_AT
+
+
+def unseen(release: Release) -> str:
+    """Why the rows were not looked at."""
+    if too_far(release):
+        return (
+            f"the rows were not looked at because {release.manifest.rows:,} are too many to be "
+            "brought here from where they are counted"
+        )
+    return release.unseen
 
 
 def check_whole(release: Release) -> None:
@@ -122,6 +144,7 @@ def examine(
     *,
     signer: SignerSource | Iterable[SignerSource] | None = None,
     revoked: SignerSource | Iterable[SignerSource] | None = None,
+    engine: object = None,
 ) -> Verification:
     """The same as a report: what was seen, one thing after the other, and what is wrong."""
     trust = Trust(signer, revoked)
@@ -138,7 +161,7 @@ def examine(
         return True
 
     try:
-        release = Release.open(path, check=False)
+        release = Release.open(path, check=False, engine=engine)
     except ReleaseError as error:
         return Verification(str(path), signed_by=unsigned, errors=(error,))
     whole = passes(lambda: check_whole(release))
@@ -149,9 +172,9 @@ def examine(
         problems += signed.errors
         terms = passes(release.check_terms)
     if terms:
-        looked_at: list[bool] = []
-        plausible = passes(lambda: looked_at.append(release.check_plausible()))
-        plausible = None if looked_at == [False] else plausible
+        seen: list[bool] = []
+        plausible = passes(lambda: seen.append(looked_at(release)))
+        plausible = None if seen == [False] else plausible
     return Verification(
         release=str(path),
         files=len(release.manifest.files) + 1,
@@ -159,7 +182,7 @@ def examine(
         whole=whole,
         terms=terms,
         rows_plausible=plausible,
-        rows_unseen=release.unseen if terms and plausible is None else None,
+        rows_unseen=unseen(release) if terms and plausible is None else None,
         signed_by=signed.signed_by if whole else unsigned,
         signatures=signed.signatures,
         simulated=release.manifest.simulated,
@@ -181,13 +204,20 @@ def check_files(release: Release) -> None:
             raise ReleaseError(f"manifest.json: {file.path} must state its rows")
     if not {README, DATA_PACKAGE} <= named:
         raise ReleaseError(f"manifest.json does not name {README} and {DATA_PACKAGE}")
-    check_hashes(release.path, release.manifest, trust=False)
+    check_hashes(release.path, release.manifest, trust=False, but=release.left)
+    look_elsewhere(release, thorough=True)
     check_package(release)
+    known = named | {MANIFEST, SIGNATURE}
+    if release.mirror is not None:
+        for name in release.mirror.store.names():
+            if name not in known | {MARKER}:
+                raise ReleaseError(f"{name} does not belong to the release")
+        return
     folders = {parent for path in named for parent in map(str, Path(path).parents)}
     for found in sorted(release.path.rglob("*")):
         relative = found.relative_to(release.path).as_posix()
-        known = relative in folders if found.is_dir() else relative in named | {MANIFEST, SIGNATURE}
-        if not known or found.is_symlink():
+        expected = relative in (folders if found.is_dir() else known)
+        if not expected or found.is_symlink():
             raise ReleaseError(f"{relative} does not belong to the release")
 
 
@@ -197,14 +227,9 @@ def check_rows(release: Release) -> None:
     for file in release.manifest.files:
         if file.rows is None:
             continue
-        wanted = release.columns_of(file.path)
-        path = release.path / file.path
-        metadata = checked_metadata(path, file.path, file.rows, pages=False)
-        columns = metadata.schema.to_arrow_schema()
-        if columns.names != wanted.names or columns.types != wanted.types:
-            raise ReleaseError(f"{file.path} does not have the columns of the schema")
-        check_own_bytes(path, file.path)
-        check_zeros(release.schema, path, file.path, wanted)
+        if file.path not in release.left:  # of those it was seen where they lie
+            terms = part_terms(release, file, 0, thorough=True)
+            check_part(release.path / file.path, terms, pages=False)
         total += file.rows if release.counts_rows(file.path) else 0
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
@@ -234,27 +259,3 @@ def check_package(release: Release) -> None:
     if sorted(map(str, paths)) != sorted(own):
         other = next((p for p in paths if p not in own), "not all of them")
         raise ReleaseError(f"{DATA_PACKAGE} names other files than the release's: {other!r}")
-
-
-def check_zeros(schema: Schema, path: Path, name: str, wanted: Any) -> None:
-    """Zeros have the sign of the one that the domain lists: it would tell rows apart unseen."""
-    numbers = [field.name for field in wanted if field.type == pa.float64()]
-    if not numbers:
-        return
-    negative = {a.name: lists_negative_zero(a) for a in schema if a.name in numbers}
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(ZEROS_AT_A_TIME, columns=numbers):
-            for column in batch.column_names:
-                values = numpy_array(batch.column(column), 1.0)
-                zeros = values[values == 0]
-                if (np.signbit(zeros) != negative.get(column, False)).any():
-                    raise ReleaseError(
-                        f"column {column!r} has values outside the domain of the schema: {name} "
-                        "has zeros of both signs"
-                    )
-
-
-def lists_negative_zero(attribute: Attribute) -> bool:
-    """Whether the zero that a domain lists is -0.0."""
-    listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
-    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)

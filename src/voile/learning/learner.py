@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voile.arrays import Floats
 from voile.arrow import numpy_array
+from voile.engines.column_jobs import CellsOfNumbers, ValueCounts, histogram, numbers_of
+from voile.engines.jobs import TypedJob
 from voile.engines.table import Nulls, Table
 from voile.errors import TableError, spelled
 from voile.learning.account import LearntColumn, SchemaAccount
@@ -29,7 +32,6 @@ from voile.learning.numbers import (
     NumberDomain,
     bounded,
     domain_of_cells,
-    histogram,
     refined,
     shows_numbers,
 )
@@ -202,7 +204,9 @@ class _Learner:
         looks = {name: self._look(name) for name in self.numbers}
         texts = {name: TextCounter() for name in self.texts}
         atoms = {n: NumberCounter() for n, look in looks.items() if look.kind == "numeric"}
-        for batch in self._batches([*texts, *looks]):
+        if not self.table.at_hand:
+            self._count_there(texts, atoms, looks)
+        for batch in self._batches([*texts, *looks] if self.table.at_hand else ()):
             for name, counter in texts.items():
                 counter.add(batch.column(name))
             for name, look in looks.items():
@@ -218,6 +222,39 @@ class _Learner:
         for stage in range(len(STAGES)):
             self._stage(looks, stage)
         return found | looks
+
+    def _count_there(
+        self,
+        texts: Mapping[str, TextCounter],
+        atoms: Mapping[str, NumberCounter],
+        looks: Mapping[str, _NumberLook],
+    ) -> None:
+        """The first pass, where the rows lie: a pass for texts, one for numbers, one for cells."""
+        for counters, numbers in ((texts, False), (atoms, True)):
+            if counters:
+                job = ValueCounts(tuple(counters), numbers)
+                found = self._summed(list(counters), job)
+                for place, counter in enumerate(counters.values()):
+                    here = found.filter(pc.equal(found.column(0), place))
+                    counter.add_counts(here.column(1), numpy_array(here.column(2)))
+        self._cells_there(looks)
+
+    def _cells_there(self, looks: Mapping[str, _NumberLook]) -> None:
+        """The cells of all looks, counted where the rows lie."""
+        if not looks:
+            return
+        job = CellsOfNumbers(tuple((n, look.kind, look.edges) for n, look in looks.items()))
+        found = self._summed(list(looks), job)
+        column, cell, rows = (numpy_array(found.column(i)) for i in range(3))
+        for place, look in enumerate(looks.values()):
+            here = column == place
+            look.counts = look.counts + np.bincount(
+                cell[here], rows[here], minlength=len(look.edges) - 1
+            )
+
+    def _summed(self, names: list[str], job: TypedJob) -> pa.Table:
+        drop = self.nulls == "drop"
+        return self.table.typed_sums(self.names if drop else names, job, drop_nulls=drop)
 
     def _batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The columns that are looked at; rows with a NULL in any column are left out if wanted."""
@@ -271,6 +308,9 @@ class _Learner:
             self.columns.setdefault(name, LearntColumn(name=name, scales=list(look.scales)))
         if stage + 1 == len(STAGES):
             return
+        if not self.table.at_hand:
+            self._cells_there(looks)
+            return
         for batch in self._batches(list(looks)):
             for name, look in looks.items():
                 numbers = numbers_of(batch.column(name), look.kind)
@@ -319,11 +359,3 @@ def unlisted(attribute: Attribute) -> str:
         f"no value of {attribute.name!r} has enough rows to be listed: all are "
         f"{attribute.other!r}; a codebook ({spelled('schema')}) would list them at no cost"
     )
-
-
-def numbers_of(column: pa.Array, kind: Kind) -> Floats:
-    """The numbers of a column without NULLs, dates as days since 1970-01-01."""
-    present = column.drop_null()
-    if kind == "date":
-        present = present.cast(pa.int32())
-    return numpy_array(present).astype(np.float64)

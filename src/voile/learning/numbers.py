@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.arrays import Floats, Ints
+from voile.arrays import Floats
 from voile.client.domains import EPOCH, Kind
 from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits, grid_of
 from voile.schema import Bins
@@ -63,13 +63,6 @@ class NoisyCells:
         """Which cells surely hold rows."""
         level = math.sqrt(2 * math.log(len(self.counts) + 1)) + CLEAR
         return self.counts >= level * self.scale
-
-
-def histogram(edges: Sequence[float], numbers: Floats) -> Ints:
-    """How many numbers are in each cell; what lies beyond the ends is in the end cells."""
-    cells = len(edges) - 1
-    place = np.searchsorted(np.asarray(edges), numbers, side="right") - 1
-    return np.bincount(np.clip(place, 0, cells - 1), minlength=cells).astype(np.int64)
 
 
 def shows_numbers(cells: NoisyCells, *, ends: bool) -> bool:

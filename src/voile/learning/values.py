@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
+from voile.arrow import numpy_array
 from voile.learning.budget import Noise
 from voile.learning.coins import noise_by_value
 from voile.noise.keyed import Key
@@ -52,8 +53,11 @@ class TextCounter:
     def add(self, column: Any) -> None:
         """Count a batch."""
         found = pc.value_counts(pc.drop_null(column))
-        values, counts = found.field("values").to_pylist(), found.field("counts").to_pylist()
-        self._counts.update(dict(zip(values, counts, strict=True)))
+        self.add_counts(found.field("values"), numpy_array(found.field("counts")))
+
+    def add_counts(self, values: Any, counts: Ints) -> None:
+        """Add different values that were counted."""
+        self._counts.update(dict(zip(values.to_pylist(), counts.tolist(), strict=True)))
 
     def listed(self, noise: Noise, scale: float, threshold: int, key: Key, column: str
                ) -> ListedValues:  # fmt: skip
@@ -74,8 +78,15 @@ class NumberCounter:
     def add(self, numbers: Floats) -> None:
         """Count a batch."""
         # −0 and 0 are one number: which of them a row has must not show in what is listed.
-        values = np.concatenate([self._values, numbers + 0.0])
-        weights = np.concatenate([self._counts, np.ones(len(numbers), dtype=np.int64)])
+        self._add(numbers + 0.0, np.ones(len(numbers), dtype=np.int64))
+
+    def add_counts(self, values: Any, counts: Ints) -> None:
+        """Add different values that were counted."""
+        self._add(numpy_array(values), counts)
+
+    def _add(self, numbers: Floats, counts: Ints) -> None:
+        values = np.concatenate([self._values, numbers])
+        weights = np.concatenate([self._counts, counts])
         self._values, place = np.unique(values, return_inverse=True)
         self._counts = np.bincount(place, weights, minlength=len(self._values)).astype(np.int64)
 

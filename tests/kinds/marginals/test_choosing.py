@@ -19,7 +19,7 @@ from voile.kinds.marginals.choosing import (
     relative_error,
     workload_weights,
 )
-from voile.kinds.marginals.counting import MarginalCounter
+from voile.kinds.marginals.counting import CodeCounter
 from voile.kinds.marginals.measuring import (
     Noise,
     Unit,
@@ -57,16 +57,16 @@ def coded(rows: int, columns: int, seed: int = 1) -> list[Ints]:
     return found
 
 
-def counter(rows: int, columns: int) -> MarginalCounter:
-    return MarginalCounter(coded(rows, columns), [3] * columns, rows)
+def counter(rows: int, columns: int) -> CodeCounter:
+    return CodeCounter(coded(rows, columns), [3] * columns, rows)
 
 
-def chosen_of(counted: MarginalCounter, budget: Any, seed: int = 1) -> ChosenTables:
+def chosen_of(counted: CodeCounter, budget: Any, seed: int = 1) -> ChosenTables:
     stream = Key.from_seed(seed).stream("choose")
     return choose(counted.counts, counted.sizes, counted.rows, budget, stream)
 
 
-def estimated(counted: MarginalCounter, chosen: ChosenTables) -> NoisyMarginals:
+def estimated(counted: CodeCounter, chosen: ChosenTables) -> NoisyMarginals:
     """The rest of the measurements, and what they say."""
     plan, start = chosen.plan, len(chosen.figures)
     noise = noise_for(plan, Key.from_seed(2).stream("rest"), start)
@@ -196,7 +196,7 @@ def test_a_record_changes_scores_by_no_more_than_is_accounted_for(unit: Unit) ->
     expected = [np.array([21.3, 20.1, 17.9]) for _ in range(columns)]
 
     def scores(some: list[Ints]) -> Ints:
-        counts = MarginalCounter(some, [3] * columns, len(some[0])).counts
+        counts = CodeCounter(some, [3] * columns, len(some[0])).counts
         chooser = choosing._Chooser(make, counts, 60.0, Key.from_seed(1).stream("x"), Watched())
         return chooser._scores(pairs, expected, 10)
 
@@ -277,12 +277,12 @@ def test_what_a_workload_asks_for_gets_less_noise() -> None:
 
 def test_counts_are_those_of_the_rows() -> None:
     codes = coded(500, 6)
-    counted = MarginalCounter(codes, [3] * 6, 500)
+    counted = CodeCounter(codes, [3] * 6, 500)
     for s in [(), *all_tables(6, 3), (0, 1, 2, 5)]:
         wanted = np.zeros([3] * len(s), dtype=np.int64)
         np.add.at(wanted, tuple(codes[i] for i in s), 1 if s else 500)
         assert np.array_equal(counted.counts(s), wanted)
-    empty = MarginalCounter([np.zeros(0, np.int64)] * 2, [3, 2], 0)
+    empty = CodeCounter([np.zeros(0, np.int64)] * 2, [3, 2], 0)
     assert empty.counts((0, 1)).tolist() == [[0, 0], [0, 0], [0, 0]]
     with pytest.raises(ValueError, match="column of 2 values"):
-        MarginalCounter([np.array([0, 2])], [2], 2)
+        CodeCounter([np.array([0, 2])], [2], 2)

@@ -30,7 +30,8 @@ from voile.kinds.marginals.measuring import (
     place_noise,
     place_scale,
 )
-from voile.kinds.marginals.places import PAYS, SHARE, PlaceBudget, steps_by_bin
+from voile.kinds.marginals.place_sums import steps_by_bin
+from voile.kinds.marginals.places import PAYS, SHARE, PlaceBudget
 from voile.kinds.marginals.plausibility import of_places
 from voile.kinds.plausibility import judge
 from voile.noise import Key

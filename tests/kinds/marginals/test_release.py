@@ -20,7 +20,7 @@ from tests.support.forging import forged, sealed
 from tests.support.running import voile as run
 from voile.engines import connect
 from voile.errors import PromiseError, ReleaseError, TableError, UsageError
-from voile.kinds.marginals.counting import MarginalCounter
+from voile.kinds.marginals.counting import CodeCounter
 from voile.kinds.marginals.publishing import measure_table
 from voile.privacy.gaussian import rise_chance
 from voile.release import MarginalRelease, verify
@@ -63,7 +63,7 @@ def test_figures_are_whole_centred_counts_with_noise(
     """Of every measurement, no figure is further from the truth than eight standard deviations."""
     plan = release.manifest.plan
     codes, _ = connect(frame).columns_of_codes(release.schema, drop_nulls=False)
-    coded = MarginalCounter(codes, plan.sizes, len(frame))
+    coded = CodeCounter(codes, plan.sizes, len(frame))
     for m, figure in zip(plan.measurements, release.figures, strict=True):
         true = coded.counts(m.columns).astype(float)
         for axis in range(true.ndim):

@@ -20,8 +20,8 @@ from voile.answering.count_law import (
     probabilities,
     saddle_point,
 )
-from voile.errors import TableError
 from voile.engines.members import LocalMembers
+from voile.errors import TableError
 from voile.kinds.views.alphabeta import as_set
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key

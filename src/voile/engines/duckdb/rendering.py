@@ -42,14 +42,17 @@ def _any_of(parts: Sequence[str]) -> str:
     return f"({' OR '.join(parts)})" if parts else "FALSE"
 
 
-def sum_sql(summed: WeightedTerm) -> str:
-    """The aggregate over rows that a term stands for, each row times its weight."""
+def sum_sql(summed: WeightedTerm, copies: str = "") -> str:
+    """The aggregate over rows that a term stands for, each row times its weight.
+
+    `copies` is a column that says how many rows each one stands for; without, for itself.
+    """
     term, weight = summed.term, summed.weight
     only = f" FILTER (WHERE {condition_sql(term.predicate)})" if term.predicate else ""
-    if not term.values and not weight:
+    if not (term.values or weight or copies):
         return f"count(*){only}"
-    factors = [as_double(value) for value in term.values]
-    return f"coalesce(sum({' * '.join([*factors, weight] if weight else factors)}){only}, 0)"
+    factors = [*map(as_double, term.values), *filter(None, (weight, copies))]
+    return f"coalesce(sum({' * '.join(factors)}){only}, 0)"
 
 
 def key_sql(key: Key) -> str:
@@ -66,10 +69,15 @@ def flags_sql(flags: Flags) -> str:
     return " | ".join(bits) or "0::BIGINT"
 
 
-def product_sql(factors: Sequence[ShiftedValue]) -> str:
-    """The sum over rows of a product of shifted values; of none, the number of rows."""
+def product_sql(factors: Sequence[ShiftedValue], copies: str = "") -> str:
+    """The sum over rows of a product of shifted values; of none, the number of rows.
+
+    `copies` is as in `sum_sql`.
+    """
     shifted = [f"({as_double(f.value)} - ({f.centre!r})::DOUBLE)" for f in factors]
-    return f"coalesce(sum({' * '.join(shifted)}), 0)" if shifted else "count(*)"
+    if not shifted:
+        return f"coalesce(sum({copies}), 0)::BIGINT" if copies else "count(*)"
+    return f"coalesce(sum({' * '.join([*shifted, copies] if copies else shifted)}), 0)"
 
 
 def as_double(value: Expression) -> str:

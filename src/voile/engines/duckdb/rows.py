@@ -145,11 +145,21 @@ class DuckRows(ReleaseRows):
 
         The rows never change, so sums are remembered.
         """
-        listed = ", ".join([*map(guarded, keys), *map(sum_sql, sums)])
+        return self._sums_over(self._summed, where, keys, sums)
+
+    def _sums_over(
+        self,
+        rows: str,
+        where: Predicate | None,
+        keys: Sequence[Expression],
+        sums: Sequence[WeightedTerm],
+        copies: str = "",
+    ) -> RowSums:
+        listed = ", ".join([*map(guarded, keys), *(sum_sql(one, copies) for one in sums)])
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
         most = MOST_GROUPS + 1
-        rows, passing = f'{self._summed} AS "{ROW}"', condition_sql(where)
-        sql = f"SELECT {listed} FROM {rows} WHERE {passing}{grouped} LIMIT {most}"
+        passing = condition_sql(where)
+        sql = f'SELECT {listed} FROM {rows} AS "{ROW}" WHERE {passing}{grouped} LIMIT {most}'
         if sql not in self._answered:
             found = self._sums(sql, len(keys), len(sums))
             if len(found.sums) > REMEMBERED_GROUPS:
@@ -178,10 +188,19 @@ class DuckRows(ReleaseRows):
         self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
     ) -> pa.Table:
         """Sums of products over all rows, by the keys that occur: k0, k1, … and s0, s1, …"""
+        return self._histogram_of(ROWS, keys, products)
+
+    def _histogram_of(
+        self,
+        rows: str,
+        keys: Sequence[Key],
+        products: Sequence[Sequence[ShiftedValue]],
+        copies: str = "",
+    ) -> pa.Table:
         named = [f"{key_sql(key)} AS k{i}" for i, key in enumerate(keys)]
-        named += [f"{product_sql(factors)} AS s{i}" for i, factors in enumerate(products)]
+        named += [f"{product_sql(factors, copies)} AS s{i}" for i, factors in enumerate(products)]
         grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
-        sql = f'SELECT {", ".join(named)} FROM {ROWS} AS "{ROW}"{grouped}'
+        sql = f'SELECT {", ".join(named)} FROM {rows} AS "{ROW}"{grouped}'
         if sql not in self._histograms:
             try:
                 self._histograms[sql] = self._con.sql(sql).to_arrow_table()

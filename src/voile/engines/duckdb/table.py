@@ -74,8 +74,8 @@ def one_text(column: str) -> str:
 
 
 def mark_of(text: str) -> str:
-    """64 bits of SHA-256: two of n texts have the same with a chance of n²·2⁻⁶⁵."""
-    return f"CAST('0x' || substr(sha256({text}), 1, 16) AS UBIGINT)"
+    """64 bits of SHA-256, in hexadecimal: two of n texts have the same with a chance of n²·2⁻⁶⁵."""
+    return f"substr(sha256({text}), 1, 16)"
 
 
 def at_most_rows(

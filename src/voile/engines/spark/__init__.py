@@ -48,7 +48,12 @@ class Spark:
         return False
 
     def open_rows(
-        self, parts: Sequence[Path], schema: Schema, *, scores: Any = None, beside: Any = None
+        self,
+        parts: Sequence[Path],  # noqa: ARG002
+        schema: Schema,  # noqa: ARG002
+        *,
+        scores: Any = None,  # noqa: ARG002
+        beside: Any = None,  # noqa: ARG002
     ) -> ReleaseRows:
         """Refused: rows are opened on a cluster, which must be named."""
         raise UsageError("no cluster was named", hint="give the release an engine")

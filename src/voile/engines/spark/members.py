@@ -106,9 +106,7 @@ class SparkMembers(Members):
     def stepped(self, step: KeyStep, key: Key, progress: Progress | None = None) -> SparkMembers:
         """The keys that a step makes of these, when they are written."""
         del progress  # nothing is done yet
-        return SparkMembers(
-            self.table, self.schema, drop_nulls=self.drop_nulls, step=(step, key)
-        )
+        return SparkMembers(self.table, self.schema, drop_nulls=self.drop_nulls, step=(step, key))
 
     # ------------------------------------------------------------------ writing
 
@@ -151,9 +149,7 @@ class SparkMembers(Members):
             files = self.cluster.run(frame, FileWork(writer, vault, self._distinct), FILES)
             return self._received(files, writer.parts, folder, progress or Silent())
 
-    def _received(
-        self, frame: Frame, parts: int, folder: Path, progress: Progress
-    ) -> WrittenParts:
+    def _received(self, frame: Frame, parts: int, folder: Path, progress: Progress) -> WrittenParts:
         """Files put together from their pieces."""
         pieces: dict[int, int] = {}
         rows: dict[int, int] = {}

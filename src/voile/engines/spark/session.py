@@ -40,7 +40,9 @@ Batches = Iterator[pa.RecordBatch]
 
 LOCAL = "local"
 """The address of Sail in this process."""
-ADDRESS = re.compile(r"sc://(?P<host>\[[0-9a-fA-F:]+\]|[^:/;\[\]]+)(:(?P<port>\d+))?(/(?P<more>.*))?")
+ADDRESS = re.compile(
+    r"sc://(?P<host>\[[0-9a-fA-F:]+\]|[^:/;\[\]]+)(:(?P<port>\d+))?(/(?P<more>.*))?"
+)
 PORT = 15002
 REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
@@ -277,7 +279,7 @@ def probe(batches: Any) -> Any:
     import socket  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
-    import pyarrow  # noqa: PLC0415, ICN001  (Spark itself needs it there)
+    import pyarrow  # noqa: PLC0415  (Spark itself needs it there)
 
     for _ in batches:
         pass
@@ -358,10 +360,12 @@ def cluster_at(text: str, *, private: bool = True) -> Cluster:
 def connected(address: Address) -> Cluster:
     """A new session."""
     needed("pyspark.sql.connect", "pyspark-client")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), as_a_file():
         warnings.simplefilter("ignore")  # of pandas that is newer than Spark knows
         from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         if address.is_local:
             where = started_sail()
         else:
@@ -370,6 +374,20 @@ def connected(address: Address) -> Cluster:
         session = said(SparkSession.builder.remote(where).create)()
         said(lambda: session.version)()
     return Cluster(session, address)
+
+
+@contextmanager
+def as_a_file() -> Iterator[None]:
+    """Spark takes a program without a file, as `python -c` runs one, for its own doctests."""
+    main = sys.modules["__main__"]
+    if hasattr(main, "__file__"):
+        yield
+        return
+    main.__file__ = "voile"
+    try:
+        yield
+    finally:
+        del main.__file__
 
 
 def started_sail() -> str:

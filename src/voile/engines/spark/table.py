@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,9 +19,9 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.arrow import arrow_array, numpy_array
-from voile.engines.jobs import SUM, CodedJob, TypedJob, in_order
+from voile.engines.jobs import SUM, CodedJob, KeyCounts, TypedJob, in_order, keys_in
 from voile.engines.spark import SparkSource
-from voile.engines.spark.session import Cluster, Frame, all_of, cluster_at, said
+from voile.engines.spark.session import Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
     COLUMN_COUNTS,
     FINE,
@@ -35,6 +36,7 @@ from voile.engines.spark.work import (
     Reading,
     RoundedCounts,
     TypedWork,
+    complete,
     typed_batch,
 )
 from voile.engines.table import CodedBatch, LimitedRows, RowBatch, Table
@@ -42,7 +44,7 @@ from voile.errors import SchemaError, TableError, UsageError, spelled
 from voile.options.reading import ReadingKeywords, ReadingOptions
 from voile.progress import Progress
 from voile.query.quoting import literal
-from voile.schema import Attribute, Interval, Kind, Schema
+from voile.schema import Attribute, Interval, Keys, Kind, Schema, TupleIndex
 from voile.schema.attribute import domain_in_words
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
 
@@ -59,8 +61,9 @@ KINDS: Mapping[str, Kind] = {
 TIMES = ("timestamp", "timestamp_ntz")
 AT_ONCE = 8
 """Columns that are counted in one pass by Spark itself: fifty blew up."""
-ID = "voile_row"
-"""The column that numbers rows."""
+MOST_ROWS = 2**29
+"""Rows whose keys are held by the driver: four gigabytes."""
+ANSI = "spark.sql.ansi.enabled"
 
 
 def quoted(name: str) -> str:
@@ -77,7 +80,7 @@ class SparkTable(Table):
         self.reading = ReadingOptions(**how)
         if given := self.reading.model_fields_set:
             raise UsageError(
-                f"{spelled(sorted(given)[0])} is for text files that Voile reads itself",
+                f"{spelled(min(given))} is for text files that Voile reads itself",
                 hint="the cluster reads this table: declare a view there that casts its columns",
             )
         if isinstance(source, SparkSource):
@@ -99,7 +102,9 @@ class SparkTable(Table):
             )
 
     def of(self, rows: object) -> Table:
-        """The same table with these rows."""
+        """The same table with these rows; those that are in this process are read here."""
+        if not type(rows).__module__.startswith("pyspark."):
+            return super().of(rows)
         found = object.__new__(type(self))
         found.__dict__.update(self.__dict__)
         found.__dict__.pop("_rows", None)
@@ -229,7 +234,9 @@ class SparkTable(Table):
             hint = f"set 'null: true' for {name!r} in the schema, or use {spelled('nulls', 'drop')}"
             return SchemaError(f"{where}: NULL is not in the schema's domain", hint=hint)
         shown = repr(first["value"]) if first["text"] else first["value"]
-        why = f"is not of kind {attribute.kind}" if first["lost"] else "is not in the schema's domain"
+        why = (
+            f"is not of kind {attribute.kind}" if first["lost"] else "is not in the schema's domain"
+        )
         hint = f"correct the rows, or change the kind or domain of {name!r} in the schema"
         return SchemaError(f"{where}: {shown} {why} ({domain_in_words(attribute)})", hint=hint)
 
@@ -260,7 +267,10 @@ class SparkTable(Table):
         listed = [f"{quoted(name)} AS c{i}" for i, name in enumerate(names)]
         frame = self.frame.selectExpr(*listed).groupBy(*(f"c{i}" for i in range(len(names))))
         output = pa.schema(
-            [*(pa.field(f"c{i}", pa.string()) for i in range(len(names))), pa.field("n", pa.int64())]
+            [
+                *(pa.field(f"c{i}", pa.string()) for i in range(len(names))),
+                pa.field("n", pa.int64()),
+            ]
         )
         empty = True
         for table in self.cluster.rows(frame.count()):
@@ -277,7 +287,19 @@ class SparkTable(Table):
 
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""
-        return int(said(self.frame.filter(translated(condition)).count)())
+        with self._lenient():
+            return int(said(self.frame.filter(translated(condition)).count)())
+
+    @contextmanager
+    def _lenient(self) -> Iterator[None]:
+        """What cannot be computed on a row is NULL there, as elsewhere."""
+        conf = self.cluster.session.conf
+        before = said(conf.get)(ANSI, None)
+        said(conf.set)(ANSI, "false")
+        try:
+            yield
+        finally:
+            said(conf.unset)(ANSI) if before is None else said(conf.set)(ANSI, before)
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
@@ -287,7 +309,8 @@ class SparkTable(Table):
         found.set("this", sqlglot.to_identifier("voile_source"))
         text = found.root().sql("spark")
         self.frame.createOrReplaceTempView("voile_source")
-        answer = self.cluster.table(said(self.cluster.session.sql)(text))
+        with self._lenient():
+            answer = self.cluster.table(said(self.cluster.session.sql)(text))
         return [tuple(row.values()) for row in answer.to_pylist()]
 
     # ------------------------------------------------------------------ jobs
@@ -341,46 +364,52 @@ class SparkTable(Table):
         del progress
         return SparkMembers(self, schema, drop_nulls=drop_nulls)
 
+    def keys(self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None) -> Keys:
+        """The key of every row, sorted: different tuples are counted there, and repeated here."""
+        rows = self.used_rows(schema, drop_nulls=drop_nulls)
+        if rows > MOST_ROWS:
+            raise TableError(
+                f"this holds all rows in this process, and {rows:,} are more than {MOST_ROWS:,}",
+                hint="publish marginals or a view, which are made on the cluster",
+            )
+        index = TupleIndex(schema.sizes)
+        found = self.coded_sums(
+            schema, KeyCounts(tuple(schema.sizes)), drop_nulls=drop_nulls, progress=progress
+        )
+        return np.repeat(keys_in(index, found), numpy_array(found.column(SUM)))
+
     # ------------------------------------------------------------------ reading it
 
-    def _numbered(self, frame: Frame) -> Iterator[tuple[pa.Table, Ints]]:
-        """All rows, some at a time, and their numbers, which are the same in every scan."""
-        numbered = frame.selectExpr("*", f"monotonically_increasing_id() AS {ID}")
-        counted = numbered.selectExpr(f"shiftright({ID}, 33) AS p").groupBy("p").count()
-        sizes = {row["p"]: row["count"] for row in self.cluster.table(counted).to_pylist()}
-        starts, done = {}, 0
-        for part in sorted(sizes):
-            starts[part] = done
-            done += sizes[part]
-        empty = True
-        for table in self.cluster.rows(numbered):
-            ids = numpy_array(table.column(ID))
-            parts = ids >> 33
-            places = np.array([starts[p] for p in parts.tolist()], np.int64) + (ids & (2**33 - 1))
-            cuts = np.flatnonzero(np.diff(places) != 1) + 1
-            for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(ids)], strict=True):
-                if first < last:
-                    empty = False
-                    yield table.slice(first, last - first).drop_columns([ID]), places[first:last]
-        if empty:
-            yield self.cluster.table(frame.limit(0)), np.empty(0, np.int64)
+    def _in_order(self, names: Sequence[str], where: str = "") -> Iterator[tuple[pa.Table, Ints]]:
+        """All rows on the driver, some at a time, and their numbers.
+
+        Partitions have no order that stays: rows are numbered in the order of all their values.
+        """
+        sorted_by = [quoted(name) for name, kind in self.columns.items() if "map<" not in kind]
+        frame = self.frame.filter(where) if where else self.frame
+        ordered = said(frame.orderBy)(*sorted_by).select(*map(quoted, names))
+        done = 0
+        for table in self.cluster.rows(ordered):
+            yield table, np.arange(done, done + table.num_rows)
+            done += table.num_rows
+        if not done:
+            yield self.cluster.table(self.columns_frame(names).limit(0)), np.empty(0, np.int64)
 
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time; a row keeps its number."""
         readings = self._readings(names)
-        for table, places in self._numbered(self.columns_frame(names)):
-            rows = table
-            if drop_nulls and table.num_rows:
-                batch = table.combine_chunks().to_batches()[0]
-                typed = [r.typed(batch.column(i)) for i, r in enumerate(readings)]
-                kept = ~np.logical_or.reduce([numpy_array(c.is_null()) for c in typed])
-                rows, places = table.filter(arrow_array(kept)), places[kept]
-            yield RowBatch(rows, places)
+        for table, places in self._in_order(names):
+            if not drop_nulls or not table.num_rows:
+                yield RowBatch(table, places)
+                continue
+            (batch,) = whole_batches(table)
+            kept = complete([r.typed(batch.column(i)) for i, r in enumerate(readings)])
+            yield RowBatch(table.filter(arrow_array(kept)), places[kept])
 
     def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
         """Each column as its kind's type, a batch at a time, on the driver."""
         readings = self._readings(names)
-        for table, _ in self._numbered(self.columns_frame(names)):
+        for table in self._somehow(names):
             for batch in whole_batches(table):
                 yield typed_batch(batch, names, readings, drop_nulls)
 
@@ -396,33 +425,35 @@ class SparkTable(Table):
         """The codes of all rows, a batch at a time, on the driver."""
         coder = Coder(tuple(schema), drop_nulls, clamp)
         names = [*schema.names, *([] if row_key is None else [row_key])]
-        done = 0
-        frame = self.columns_frame(list(dict.fromkeys(names)))
-        if drop_nulls:
-            frame = self._without_nulls(frame, schema)
-        for table, places in self._numbered(frame):
+        where = self._complete(schema) if drop_nulls else ""
+        for table, places in self._in_order(list(dict.fromkeys(names)), where):
             for batch in whole_batches(table):
                 for codes, wrong in coder.coded(iter([batch])):
                     for place in np.flatnonzero(wrong):
                         raise self.violation(list(schema)[int(place)], drop_nulls=drop_nulls)
-                    first = int(places[0]) if len(places) else done
-                    keys = None
-                    if row_key is not None:
-                        keys = batch.column(row_key).cast(pa.string())
-                    yield CodedBatch(codes, keys, first)
-                    done += len(codes[0])
+                    keys = None if row_key is None else batch.column(row_key).cast(pa.string())
+                    yield CodedBatch(codes, keys, int(places[0]) if len(places) else 0)
                     if progress is not None:
                         progress.advance(len(codes[0]))
 
-    def _without_nulls(self, frame: Frame, schema: Schema) -> Frame:
-        """Rows that are complete, by Spark itself; what it does not know of is dropped later."""
+    def _somehow(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """All rows on the driver, some at a time, in no order."""
+        empty = True
+        for table in self.cluster.rows(self.columns_frame(names)):
+            empty = False
+            yield table
+        if empty:
+            yield self.cluster.table(self.columns_frame(names).limit(0))
+
+    def _complete(self, schema: Schema) -> str:
+        """True of rows without NULL, in Spark's own words."""
         conditions = []
         for attribute in schema:
             column = quoted(attribute.name)
             conditions.append(f"{column} IS NOT NULL")
             if self.columns[attribute.name] in ("float", "double"):
                 conditions.append(f"NOT isnan({column})")
-        return frame.filter(" AND ".join(conditions))
+        return " AND ".join(conditions)
 
     # ------------------------------------------------------------------ some of its rows
 
@@ -484,4 +515,3 @@ def name_of(what: str) -> str:
     last = re.split(r"[/\\.:]", re.sub(r"\.(parquet|csv|json|orc)$", "", what.rstrip("/")))[-1]
     found = re.sub(r"\W", "_", last).strip("_")
     return found if re.match(r"[A-Za-z]", found) else f"t_{found}" if found else "rows"
-

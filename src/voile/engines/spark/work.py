@@ -82,7 +82,7 @@ def nulls(column: pa.Array) -> Bools:
     return np.asarray(numpy_array(column.is_null()), np.bool_)
 
 
-def as_kind(column: pa.Array, kind: str) -> pa.Array:
+def as_kind(column: pa.Array, kind: str) -> pa.Array:  # noqa: PLR0911  (one for each type)
     """A column cast to a kind's type, NULL where that fails."""
     wanted, of = ARROW[kind], column.type
     if of == wanted:
@@ -156,7 +156,9 @@ class TypedWork:
 
     def __call__(self, batches: Batches) -> Batches:
         """What the job sums."""
-        typed = (typed_batch(b, self.names, self.readings, self.drop_nulls) for b in joined(batches))
+        typed = (
+            typed_batch(b, self.names, self.readings, self.drop_nulls) for b in joined(batches)
+        )
         for part in self.job(typed):
             yield from part.to_batches()
 
@@ -218,7 +220,9 @@ class Coder:
     def coded(self, batches: Batches) -> Iterator[tuple[list[Ints], list[int]]]:
         """Codes of the rows that fit, and how many do not, by attribute."""
         for batch in joined(batches):
-            columns = [Reading(a.kind).typed(batch.column(i)) for i, a in enumerate(self.attributes)]
+            columns = [
+                Reading(a.kind).typed(batch.column(i)) for i, a in enumerate(self.attributes)
+            ]
             if self.drop_nulls:
                 kept = complete(columns)
                 if not kept.all():

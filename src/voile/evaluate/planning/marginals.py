@@ -22,7 +22,7 @@ from voile.errors import UsageError, spelled
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import CHOSEN_BY_ERROR, FOR_THE_STEWARD
 from voile.kinds.domain import columns_option
-from voile.kinds.marginals.counting import MarginalCounter
+from voile.kinds.marginals.counting import CodeCounter
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.measuring import MeasurementPlan
 from voile.kinds.marginals.options import MarginalOptions
@@ -149,7 +149,7 @@ def measured_errors(
     if sum(math.prod(sizes[i] for i in c) for c in tables) > MOST_CELLS:
         return []
     codes, _ = table.columns_of_codes(release.schema, drop_nulls=options.drop_nulls)
-    coded = MarginalCounter(codes, sizes, len(codes[0]))
+    coded = CodeCounter(codes, sizes, len(codes[0]))
     true, off_tables, off_weighed = [], [], []
     for c in tables:
         counts = coded.counts(c).ravel().astype(np.float64)

@@ -217,7 +217,8 @@ def with_population(
     """The same units, and those of a public table, which count as population only."""
     table = as_table(options.population)
     table.check_columns(list(options.qi))
-    coded, _ = table.columns_of_codes(schema.select(options.qi), drop_nulls=options.nulls == "drop")
+    drop = options.nulls == "drop"
+    coded = table.ordered_codes(schema.select(options.qi), drop_nulls=drop)
     qi = [places(orders.get(name), code) for name, code in zip(options.qi, coded, strict=True)]
     public, _ = units_of_rows(qi, units.sizes, [], [])
     if public.rows < units.rows:

@@ -225,7 +225,7 @@ def fitted(
     check_roles(source, options)
     rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
     cut = options.but(insensitive=(), identifiers=())  # those need no domain
-    prepared = prepare(source.of(rows.select(cut.listed)), cut, progress)
+    prepared = prepare(source.of(rows.select(cut.listed)), cut, progress, as_read=True)
     found = find(prepared, options)
     recoding = recoding_of(prepared, found, options) if reusable else None
     if recoding is None:

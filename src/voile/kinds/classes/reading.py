@@ -170,8 +170,10 @@ class ClassInput:
         return len(next(iter(self.codes.values())))
 
 
-def prepare(table: Table, options: ClassOptions, progress: Progress) -> ClassInput:
-    """Read and check the table."""
+def prepare(
+    table: Table, options: ClassOptions, progress: Progress, *, as_read: bool = False
+) -> ClassInput:
+    """Read and check the table; rows in the order of D, or `as_read`."""
     rows = len(table)
     if not rows:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
@@ -191,7 +193,12 @@ def prepare(table: Table, options: ClassOptions, progress: Progress) -> ClassInp
         such = ", ".join(spelled(name, some) for name, some in (("k", 10), ("l", 3), ("t", 0.2)))
         raise UsageError("no requirement was given for the classes", hint=f"such as {such}")
     progress.start("reading", rows)
-    coded, _ = table.columns_of_codes(schema, drop_nulls=options.nulls == "drop", progress=progress)
+    drop = options.nulls == "drop"
+    coded = (
+        table.columns_of_codes(schema, drop_nulls=drop, progress=progress)[0]
+        if as_read
+        else table.ordered_codes(schema, drop_nulls=drop, progress=progress)
+    )
     codes = dict(zip(schema.names, coded, strict=True))
     return ClassInput(
         name, rows, schema, codes, levels, orders_for(schema, levels, options, codes),

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.compiled import compiled
+from voile.engines.jobs import CellCounts
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.expected import Published, best_halves
@@ -115,6 +116,8 @@ def tally(cells: Codes, rows: npt.NDArray[np.int64], into: Counts) -> None:
 MOST_TABLES = 5_000
 """Sets of columns; each is a file."""
 MOST_FIGURES = 2**24
+AT_ONCE = 2**22
+"""Cells that are counted in one pass over a table that is not at hand."""
 MUCH = 1.25
 """By which errors must differ to be worth a word."""
 
@@ -227,7 +230,7 @@ class CountInput:
     name: str
     rows: int
     schema: Schema
-    codes: list[npt.NDArray[Any]]
+    table: Table
     published: Published
     promise: CountPromise
     notes: tuple[str, ...]
@@ -244,12 +247,15 @@ def prepare(table: Table, options: CountOptions, progress: Progress) -> CountInp
     check_nulls(table, schema, options.nulls)
     used = table.complete_rows(schema.names) if options.drop_nulls else rows
     published, promise = terms(options, tuple(schema.sizes), used)
-    progress.start("reading", rows)
-    codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
-    if len(codes[0]) < 2:
+    if used < 2:
         raise TableError("one row alone cannot be hidden among others",
                          hint="publish a table with more rows")  # fmt: skip
-    return CountInput(name, rows, schema, codes, published, promise, tuple(notes), progress)
+    if not table.at_hand and published.halves:
+        raise UsageError(
+            f"halves are of single rows, and those of {table.name!r} stay on the cluster",
+            hint=f"publish counts of all rows with {spelled('direct', True)}",
+        )
+    return CountInput(name, rows, schema, table, published, promise, tuple(notes), progress)
 
 
 def terms(
@@ -306,12 +312,45 @@ def noisy(
     sets = list(combinations(range(len(schema.names)), options.arity))
     noise = drawn(manifest.law, manifest.rows, None if seed is None else key)
     start = 0
-    true = counted(
-        prepared.codes, schema.sizes, sets, manifest.parameters.halves, key, prepared.progress
-    )
+    true = true_counts(prepared, sets, drop_nulls=options.drop_nulls, key=key)
     for some, counts in zip(manifest.sets, true, strict=True):
         yield some, counts + noise[start : start + counts.size].reshape(counts.shape)
         start += counts.size
+
+
+def true_counts(
+    prepared: CountInput, sets: Sequence[tuple[int, ...]], *, drop_nulls: bool, key: Key
+) -> Iterator[Counts]:
+    """The counts of every table, of codes in memory or wherever the rows lie."""
+    table, schema, progress = prepared.table, prepared.schema, prepared.progress
+    if not table.at_hand:
+        progress.start("counting", len(sets))
+        for some in in_passes(sets, schema.sizes):
+            job = CellCounts(tuple(schema.sizes), tuple(some))
+            found = job.tables(table.coded_sums(schema, job, drop_nulls=drop_nulls))
+            progress.advance(len(some))
+            yield from (cells.reshape(1, -1) for cells in found)
+        return
+    progress.start("reading", prepared.rows)
+    codes, _ = table.columns_of_codes(schema, drop_nulls=drop_nulls, progress=progress)
+    yield from counted(codes, schema.sizes, sets, prepared.published.halves, key, progress)
+
+
+def in_passes(
+    sets: Sequence[tuple[int, ...]], sizes: Sequence[int]
+) -> Iterator[list[tuple[int, ...]]]:
+    """Sets of columns, as many together as are counted in one pass over a table."""
+    held: list[tuple[int, ...]] = []
+    cells = 0
+    for one in sets:
+        size = prod(sizes[j] for j in one)
+        if held and cells + size > AT_ONCE:
+            yield held
+            held, cells = [], 0
+        held.append(one)
+        cells += size
+    if held:
+        yield held
 
 
 def write_table(

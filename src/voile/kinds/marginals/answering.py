@@ -59,9 +59,9 @@ from voile.engines.rows import PublicDomain
 from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.marginals.errors import ErrorLaw
-from voile.kinds.marginals.measuring import STEPS
 from voile.kinds.marginals.mixture import ProductMixture
 from voile.kinds.marginals.modelling import Model
+from voile.kinds.marginals.place_sums import STEPS
 from voile.kinds.marginals.residuals import Columns, NoisyMarginals, ResidualPlan
 from voile.query.aggregate import Formula, Quantile
 from voile.query.domain import DomainSums

@@ -39,6 +39,7 @@ import numpy as np
 from voile.arrays import Floats, Ints
 from voile.errors import PromiseError, UsageError, spelled
 from voile.kinds.marginals.covering import MOST_COLUMNS, covering
+from voile.kinds.marginals.place_sums import STEPS
 from voile.kinds.marginals.residuals import (
     Columns,
     NoisyMarginals,
@@ -62,8 +63,6 @@ MOST_WHOLE_COLUMNS: Mapping[Noise, int] = {"gaussian": MOST_COLUMNS, "geometric"
 """Columns of a table: normal noise needs it centred in whole numbers, which grow with each."""
 LARGEST_TABLE = 2**24
 """Cells of a table that is measured: N_c times a count, and its noise, must fit into 64 bits."""
-STEPS = 2**16
-"""Into which a bin is cut where places in it are summed."""
 MOST_ROWS = 2**36
 """Rows of a table: with LARGEST_TABLE, centring five columns in whole numbers stays below 2⁶³."""
 UP = 1 + 1e-12

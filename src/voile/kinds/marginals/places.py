@@ -16,17 +16,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voile.arrays import Floats, Ints
+from voile.arrays import Ints
 from voile.arrow import numpy_array
 from voile.engines.table import Table
 from voile.kinds.marginals.measuring import (
-    STEPS,
     MeasurementPlan,
     Noise,
     PlaceMeasurement,
     Unit,
     place_scale,
 )
+from voile.kinds.marginals.place_sums import STEPS, PlaceSums
 from voile.schema import Schema
 from voile.schema.places import NumberPlaces, hidden_bins, places_of, reached
 
@@ -129,19 +129,14 @@ def place_sums(
     if not columns:
         return found
     read = list(names) if drop_nulls else [one.name for one in columns]
-    for batch in table.typed(read, drop_nulls=drop_nulls):
-        for k, one in enumerate(columns):
-            numbers = numpy_array(batch.column(one.name).drop_null()).astype(np.float64)
-            found[k] += steps_by_bin(numbers, one.places)
+    summed = table.typed_sums(
+        read, PlaceSums(tuple((one.name, one.places) for one in columns)), drop_nulls=drop_nulls
+    )
+    column, place, steps = (numpy_array(summed.column(name)) for name in summed.column_names)
+    for k in range(len(columns)):
+        here = column == k
+        found[k][place[here]] = steps[here]
     return found
-
-
-def steps_by_bin(numbers: Floats, places: NumberPlaces) -> Ints:
-    """Σ round(STEPS·(place − ½)) over the numbers of each bin: each adds at most STEPS/2."""
-    bins = places.stretches(numbers)
-    steps = np.rint(STEPS * (places.places(numbers, bins) - 0.5))
-    steps = np.clip(steps, -STEPS // 2, STEPS // 2)
-    return np.bincount(bins, steps, minlength=places.size).astype(np.int64)
 
 
 def with_places(plan: MeasurementPlan, columns: Sequence[PlacedColumn]) -> MeasurementPlan:

@@ -35,7 +35,7 @@ from voile.kinds.marginals.choosing import (
     choose,
     workload_weights,
 )
-from voile.kinds.marginals.counting import MarginalCounter
+from voile.kinds.marginals.counting import MarginalCounter, counter_of
 from voile.kinds.marginals.expected import ExpectedNoise
 from voile.kinds.marginals.manifest import (
     AT,
@@ -247,8 +247,8 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
     schema, learnt, notes = published_domain(table, options, progress)
     check_nulls(table, schema, options.nulls)
     progress.start("reading", rows)
-    codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
-    used = len(codes[0])
+    coded = counter_of(table, schema, drop_nulls=options.drop_nulls, progress=progress)
+    used = coded.rows
     if options.unit == "exchange" and used < 2:
         raise TableError(
             "one row alone cannot be hidden among others", hint="publish a table with more rows"
@@ -258,7 +258,7 @@ def prepare(table: Table, options: MarginalOptions, progress: Progress) -> Margi
             "no column has more than one value: rows that are exchanged change nothing",
             hint=f"publish other {spelled('columns')}, or declare what values could be there",
         )
-    source, coded = noise_source(options), MarginalCounter(codes, schema.sizes, used)
+    source = noise_source(options)
     account = learnt.account if learnt is not None else None
     bins = measurable(schema, table) if options.bin_means else (0,) * len(schema.names)
     chosen = chosen_terms(options, coded, schema, source, name, progress, account, bins)
@@ -535,6 +535,7 @@ def noisy(prepared: MarginalInput) -> Iterator[Ints]:
     rest = plan.measurements[len(known) :]
     progress.start("counting", len(rest))
     noise = noise_for(plan, prepared.source, len(known))
+    prepared.coded.expect([measurement.columns for measurement in rest])
     for measurement, drawn in zip(rest, noise, strict=True):
         counts = prepared.coded.counts(measurement.columns)
         yield whole_figures(plan, measurement, counts) + drawn

@@ -145,7 +145,7 @@ class LocalRelease(Release):
         """Look for the values that replacing leaves; collected rows are what clients sent."""
         from voile.kinds.perturbed.plausibility import check_perturbed
 
-        return not self.manifest.parameters.collected and check_perturbed(self, self._rows)
+        return not self.manifest.parameters.collected and check_perturbed(self, self._rows_here)
 
     @property
     def unseen(self) -> str:
@@ -166,6 +166,10 @@ class LocalRelease(Release):
         """The Arrow schema that one of its Parquet files must have."""
         columns, key = super().columns_of(path), self.manifest.parameters.row_key
         return columns if key is None else columns.insert(0, pa.field(key, pa.string()))
+
+    def stays(self, path: str) -> bool:
+        """Whether a file is counted by an engine alone: the rows are."""
+        return path.startswith("data/")
 
     # ------------------------------------------------------------------ counting from it
 

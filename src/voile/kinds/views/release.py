@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.arrow import arrow_array
-from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.errors import ReleaseError, UsageError
 from voile.kinds.manifest import MANIFEST, Manifest
@@ -151,7 +150,7 @@ class ViewRelease(Release):
         """Look for the traces that the stated noise leaves in any view."""
         from voile.kinds.views.plausibility import check_view
 
-        check_view(self, self._rows)
+        check_view(self, self._rows_here)
         return True
 
     # ------------------------------------------------------------------ counting from it
@@ -163,8 +162,8 @@ class ViewRelease(Release):
     def _opened_view(self, which: str = "current") -> ReleaseRows:
         if self.histories is not None:
             scores = self.histories.scores("combined" if which == "combined" else "current")
-            return open_rows(self.histories.files, self.schema, scores=scores)
-        return open_rows(self._parts, self.schema, beside=self._above_cap)
+            return self._open_rows(HISTORY_FILES, scores=scores)
+        return self._open_rows(beside=self._above_cap)
 
     @cached_property
     def histories(self) -> Histories | None:
@@ -425,10 +424,14 @@ class ViewRelease(Release):
         """Whether the rows of that file are rows of the view."""
         return not path.startswith(HISTORY_FILES)
 
+    def stays(self, path: str) -> bool:
+        """Whether a file is counted by an engine alone; those of a series are compared here."""
+        return path.startswith("data/") and not isinstance(self.mechanism, Series)
+
     def check_contents(self) -> None:
         """Check the histories of a series against its rows."""
         if self.histories is not None:
-            check_histories(self, self.histories, self._rows)
+            check_histories(self, self.histories, self._rows_here)
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, in the rows or in the histories."""

@@ -177,7 +177,9 @@ class Series:
         count = min(size, max(1, math.ceil(expected / rows)))
         return [size * i // count for i in range(count + 1)]
 
-    def noise_rows(self, index: TupleIndex, key: Streams, number: int, first: int, last: int) -> Keys:
+    def noise_rows(
+        self, index: TupleIndex, key: Streams, number: int, first: int, last: int
+    ) -> Keys:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""
         assert self.seen is not None  # noqa: S101
         fresh = self.on_unseen.noise_rows(index, key, number, first, last)

@@ -1,0 +1,307 @@
+"""Releases in object stores: opened through a mirror of their small files, and put there whole.
+
+A store has no folders that could be renamed, and replaces nothing but single files. So a release is
+there from the moment on that its manifest.json is: that is written last, at once. Before all else a
+marker lists the files to come; what a killed run has left is known by it, and removed by the next
+run to the same place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import weakref
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from voile.errors import ReleaseError, UsageError, VoileError
+from voile.files import TEMPORARY
+from voile.kinds.footers import checked_metadata
+from voile.kinds.manifest import MANIFEST, SIGNATURE, File, Manifest
+from voile.kinds.opening import MANIFEST_BYTES, check_stated, longest_shown
+from voile.kinds.parts import LookAtParts, PartTerms
+from voile.kinds.release import Release, read_manifest
+from voile.progress import Progress, Silent
+from voile.schema import Attribute, Schema, Values
+from voile.signing.statements import LARGEST_FILE
+from voile.storage import BESIDE, StoredFolder, check_name
+
+if TYPE_CHECKING:
+    from voile.engines import CountingEngine
+
+MARKER = "_voile_partial.json"
+"""Lists the files of a release that is being written; there until the release is."""
+MARKER_FORMAT = "voile-partial"
+MARKER_BYTES = 2**22
+
+
+# ----------------------------------------------------------------------
+# opening one
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Where a release lies, and the folder of this machine that its files are brought to."""
+
+    store: StoredFolder
+    folder: Path
+    manifest: Manifest
+    check: bool
+    """Whether files are hashed when they are brought."""
+
+    def bring(self, file: File) -> Path:
+        """A file of the release on this machine, fetched unless it was before."""
+        path = self.folder / file.path
+        if path.exists():
+            return path
+        beside = path.with_name(f"{path.name}{BESIDE}")
+        try:
+            digest = self.store.fetch(file.path, beside, file.bytes + 1)
+        except FileNotFoundError:
+            raise ReleaseError(f"{file.path} is missing from {str(self.store)!r}") from None
+        if beside.stat().st_size != file.bytes:
+            raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
+        if self.check and digest != file.sha256:
+            raise ReleaseError(f"{file.path} was changed after the release was written")
+        if self.check and file.rows is not None:
+            longest = longest_shown(self.manifest)
+            checked_metadata(beside, file.path, file.rows, longest=longest)
+        beside.rename(path)
+        return path
+
+
+def open_stored(url: str, *, check: bool, engine: CountingEngine | None) -> Release:
+    """Open a release at a URL.
+
+    Its manifest and small files are brought here, and with an engine its rows stay where they are;
+    without, they are brought, too. What is here goes with the release.
+    """
+    store = StoredFolder.of(url)
+    raw = manifest_at(store)
+    kind, manifest = read_manifest(raw)
+    check_stated(kind, manifest)
+    for file, size in zip(manifest.files, store.sizes([f.path for f in manifest.files]),
+                          strict=True):  # fmt: skip
+        if size is None:
+            raise ReleaseError(f"{file.path} is missing from {str(store)!r}")
+        if size != file.bytes:
+            raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
+    home = TEMPORARY.make()
+    try:
+        folder = home / "release.voile"
+        folder.mkdir()
+        (folder / MANIFEST).write_bytes(raw)
+        with suppress(FileNotFoundError):
+            (folder / SIGNATURE).write_bytes(store.read(SIGNATURE, LARGEST_FILE + 1))
+        release: Release = kind.release(folder, manifest)
+        mirror = Mirror(store, folder, manifest, check)
+        release.lies_at(mirror, engine)
+        brought = [f for f in manifest.files if f.path not in release.left]
+        for file in brought:
+            mirror.bring(file)
+        if check:
+            look_elsewhere(release)
+    except BaseException:
+        TEMPORARY.remove(home)
+        raise
+    release.notes = fetched_note(store, brought, [f for f in manifest.files if f not in brought])
+    weakref.finalize(release, TEMPORARY.remove, home)
+    return release
+
+
+def manifest_at(store: StoredFolder) -> bytes:
+    """The bytes of manifest.json, of which no more are read than are parsed."""
+    try:
+        return store.read(MANIFEST, MANIFEST_BYTES + 1)
+    except FileNotFoundError:
+        if store.size(MARKER) is not None:
+            raise ReleaseError(
+                f"{str(store)!r} is not complete: a run that writes it was killed, or goes on",
+                hint="wait, or publish it again to the same place, which removes what was left",
+            ) from None
+        raise ReleaseError(
+            f"{str(store)!r} has no manifest.json: not a release, or one that is incomplete",
+            hint="name the folder that voile publish, perturb or combine wrote",
+        ) from None
+
+
+def fetched_note(store: StoredFolder, brought: list[File], left: list[File]) -> tuple[str, ...]:
+    """What was brought here, in words."""
+    size = sum(file.bytes for file in brought)
+    note = f"{size:,} bytes of {store} were fetched, into a temporary folder"
+    if left:
+        note += f"; {sum(file.bytes for file in left):,} bytes of rows stay there"
+    return (note,)
+
+
+# ----------------------------------------------------------------------
+# looking at files where they lie
+
+
+def look_elsewhere(release: Release, *, thorough: bool = False) -> None:
+    """Have the files that were left elsewhere hashed and looked at there.
+
+    `thorough` is for verifying: columns, bytes that belong to none, and the signs of zeros.
+    """
+    left = [file for file in release.manifest.files if file.path in release.left]
+    mirror, engine = release.mirror, release.engine
+    if not left or mirror is None or engine is None:
+        return
+    longest = longest_shown(release.manifest)
+    terms = [part_terms(release, file, longest, thorough=thorough) for file in left]
+    job = LookAtParts(mirror.store.url, tuple(terms))
+    try:
+        found = engine.run(len(left), job, job.output)
+    except VoileError as error:
+        raise ReleaseError(
+            f"the rows cannot be looked at: {error.message}", hint=error.hint
+        ) from None
+    seen = {row["part"]: row for row in found.to_pylist()}
+    for number, file in enumerate(left):
+        one = seen.get(number)
+        if one is None:
+            raise ReleaseError(f"{file.path} was not looked at by {engine}", hint="try it again")
+        if one["fault"]:
+            raise ReleaseError(one["fault"])
+        if one["sha256"] != file.sha256:
+            raise ReleaseError(f"{file.path} was changed after the release was written")
+
+
+def part_terms(release: Release, file: File, longest: int, *, thorough: bool) -> PartTerms:
+    """What is owed by a file."""
+    columns = release.columns_of(file.path) if thorough else None
+    signs = zero_signs(release.schema, columns) if thorough else {}
+    return PartTerms(file.path, file.sha256, file.rows or 0, longest, columns, signs)
+
+
+def zero_signs(schema: Schema, columns: Any) -> dict[str, bool]:
+    """By column of floats, whether the zero that its domain lists is -0.0."""
+    known = {attribute.name: lists_negative_zero(attribute) for attribute in schema}
+    return {f.name: known.get(f.name, False) for f in columns if str(f.type) == "double"}
+
+
+def lists_negative_zero(attribute: Attribute) -> bool:
+    """Whether the zero that a domain lists is -0.0."""
+    listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)
+
+
+# ----------------------------------------------------------------------
+# putting one there
+
+
+def put_remote(
+    folder: str | Path, url: str, *, overwrite: bool = False, progress: Progress | None = None
+) -> str:
+    """Upload a release that was verified; it is there when its manifest is. The URL.
+
+    What a killed run has left at the place is removed first. Nothing is replaced, whether or not
+    `overwrite` is given.
+    """
+    home, store = Path(folder), StoredFolder.of(url)
+    manifest = Release.read(home).manifest
+    check_place(store, overwrite=overwrite)
+    raw = (home / MANIFEST).read_bytes()
+    signed = [SIGNATURE] if (home / SIGNATURE).exists() else []
+    names = [*(file.path for file in manifest.files), *signed]
+    mark = marker([*names, MANIFEST])
+    told = progress or Silent()
+    try:
+        store.write(MARKER, mark)
+        told.start("uploading", sum(file.bytes for file in manifest.files))
+        digests = {file.path: file.sha256 for file in manifest.files}
+        for name in names:
+            digest = store.upload(home / name, name)
+            if digests.get(name, digest) != digest:
+                raise ReleaseError(f"{name} was changed after the release was written")
+            told.advance((home / name).stat().st_size)
+        wanted = [(home / name).stat().st_size for name in names]
+        for name, size, found in zip(names, wanted, store.sizes(names), strict=True):
+            if size != found:
+                raise UsageError(
+                    f"{store}/{name} has {found} bytes, and {size} were written",
+                    hint="another run may write to the same place; publish again",
+                )
+        check_mine(store, mark)
+        store.write(MANIFEST, raw)
+    except BaseException:
+        with suppress(Exception):  # a store that cannot be reached is cleaned by the next run
+            if store.read(MARKER, MARKER_BYTES) == mark and store.size(MANIFEST) is None:
+                clean(store)
+        raise
+    with suppress(VoileError):  # the release is there; a marker beside its manifest says nothing
+        store.delete(MARKER)
+    return url
+
+
+def check_place(store: StoredFolder, *, overwrite: bool = False) -> None:
+    """Refuse a place where something is, but for what a killed run has left: that is removed."""
+    if store.size(MANIFEST) is not None:
+        why = ": an object store cannot replace a folder at once" if overwrite else ""
+        raise UsageError(f"{str(store)!r} exists already{why}", hint="choose another name")
+    clean(store)
+    if others := store.names():
+        raise UsageError(
+            f"{str(store)!r} is not empty: {others[0]!r} is there", hint="choose another name"
+        )
+
+
+def check_mine(store: StoredFolder, mark: bytes) -> None:
+    """Refuse to go on where another run has begun to write."""
+    try:
+        found = store.read(MARKER, MARKER_BYTES)
+    except FileNotFoundError:
+        found = b""
+    if found != mark or store.size(MANIFEST) is not None:
+        raise UsageError(
+            f"another run writes to {str(store)!r}", hint="publish one of them to another place"
+        )
+
+
+def marker(names: list[str]) -> bytes:
+    """What is written before a release is: which files are to come, and by which run."""
+    said = {"format": MARKER_FORMAT, "run": os.urandom(16).hex(), "files": names}
+    return json.dumps(said, indent=2).encode()
+
+
+def clean_remote(url: str) -> bool:
+    """Remove what a killed run has left at a place; whether anything was there.
+
+    Only files that its marker lists are removed, and none of a release that is complete.
+    """
+    return clean(StoredFolder.of(url))
+
+
+def clean(store: StoredFolder) -> bool:
+    """As `clean_remote`."""
+    store.delete(f"{MARKER}{BESIDE}")
+    try:
+        raw = store.read(MARKER, MARKER_BYTES)
+    except FileNotFoundError:
+        return False
+    if store.size(MANIFEST) is None:
+        for name in listed_in(raw, store):
+            store.delete(name)
+            store.delete(f"{name}{BESIDE}")
+    store.delete(MARKER)
+    return True
+
+
+def listed_in(raw: bytes, store: StoredFolder) -> list[str]:
+    """The files that a marker lists, which may be anybody's."""
+    try:
+        said = json.loads(raw)
+        names = said["files"] if said["format"] == MARKER_FORMAT else None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("a list of names")
+        for name in names:
+            check_name(name)
+    except (ValueError, LookupError, TypeError, RecursionError, UsageError):
+        raise UsageError(
+            f"{store}/{MARKER} is not the marker of a run of Voile's",
+            hint="look at what is there, and choose another name",
+        ) from None
+    return [name for name in names if name != MARKER]
