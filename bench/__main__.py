@@ -29,6 +29,7 @@ from bench import (
     reproduce,
     serve,
     shaped,
+    spark,
     start,
     trees,
 )
@@ -58,6 +59,7 @@ BENCHMARKS = {
         hostile,
         trees,
         groupings,
+        spark,
         reproduce,
     )
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 from voile.engines import connect
 from voile.engines.findings import ColumnFinding
+from voile.engines.spark import SparkSource
 from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.kinds.domain import check_domain, columns_option
@@ -50,6 +51,8 @@ class Inspection:
     """What reading the table did."""
     source: str = ""
     """What the caller calls the table."""
+    spark: str = ""
+    """The address of the cluster that reads it."""
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     """How the table's text is read, with what the findings suggest."""
     chosen: tuple[str, ...] | None = None
@@ -94,6 +97,8 @@ class Inspection:
         """The command to type next, in words: with the flags that this table needs."""
         kept = self.publishable
         words = ["voile", "publish", self.source or self.name, *self.reading.words()]
+        if self.spark:
+            words += ["--spark", self.spark]
         if len(kept) < len(self.profiles) or self.chosen:
             words += ["--columns", *shlex.split(columns_option(kept))]
         if any(p.nulls for p in self.profiles if p.name in kept):
@@ -202,7 +207,7 @@ def suggested(reading: ReadingOptions, findings: Sequence[ColumnFinding]) -> Rea
 
 
 def inspect_source(
-    source: str,
+    source: str | SparkSource,
     columns: Sequence[str] | None = None,
     *,
     nulls: Nulls = "error",
@@ -221,6 +226,8 @@ def inspect_source(
         if best != better:
             table = connect(source, **best.given_keywords())
     found = inspect(table, columns, nulls=nulls)
+    if isinstance(source, SparkSource):
+        return replace(found, findings=findings, source=source.what, spark=source.address)
     return replace(found, findings=findings, source=source)
 
 

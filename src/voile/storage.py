@@ -151,7 +151,7 @@ class StoredFolder:
         return digest.hexdigest()
 
     def _check_there(self, name: str) -> None:
-        if self.size(name) is None:
+        if self.is_local and self.size(name) is None:  # else it shows when it is opened
             raise FileNotFoundError(f"{self}/{name}")
 
     # ------------------------------------------------------------------ writing

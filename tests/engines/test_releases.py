@@ -74,6 +74,21 @@ def test_a_release_does_not_depend_on_the_engine(made: Tables, tmp_path: Path, k
     assert not [name for name in known if known[name] != found[name]]
 
 
+@pytest.mark.parametrize("kind", ["view", "set view", "shaped view", "perturbed", "whole rows"])
+def test_many_parts_do_not_depend_on_the_engine(
+    made: Tables, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranges, blocks and files are made on their own: of none a row is lost or drawn twice."""
+    monkeypatch.setattr("voile.kinds.views.writing.RANGE_ROWS", 20)
+    monkeypatch.setattr("voile.kinds.perturbed.writing.BLOCK_ROWS", 100)
+    monkeypatch.setattr("voile.kinds.perturbed.writing.FILE_ROWS", 500)
+    MADE[kind](connect(ROWS), tmp_path / "known.voile")
+    MADE[kind](made.table(ROWS), tmp_path / "found.voile")
+    known, found = written(tmp_path / "known.voile"), written(tmp_path / "found.voile")
+    assert sum(name.startswith("data/") for name in known) > 1
+    assert known == found
+
+
 def test_a_generalized_table_does_not_depend_on_the_engine(made: Tables) -> None:
     known = voile.generalize(connect(ROWS), keep_order=True, **CLASSES)
     found = voile.generalize(made.table(ROWS), keep_order=True, **CLASSES)

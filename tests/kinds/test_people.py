@@ -368,12 +368,12 @@ def test_without_people_nothing_is_said_of_them(kind: str, visits: pd.DataFrame)
 def test_the_register_counts_it_for_a_person(visits: pd.DataFrame, tmp_path: Path) -> None:
     options: dict[str, Any] = {"order": 1, "epsilon": 0.5, "schema": "active"}
     done = measure_table(visits, person="who", rows_per_person=2, **options)
-    leaving = departure_of(done.release, tmp_path)
+    leaving = departure_of(done.release, str(tmp_path))
     assert leaving.unit == "person"
     mu = done.release.manifest.guarantee.mu or 0.0
     assert loss_of(leaving, "person").mu == pytest.approx(2 * mu, rel=1e-6)
     plain = measure_table(visits[["ward", "sex"]], **options)
-    assert not loss_of(departure_of(plain.release, tmp_path), "person").is_bounded
+    assert not loss_of(departure_of(plain.release, str(tmp_path)), "person").is_bounded
 
 
 def test_rows_that_were_kept_once_are_published_in_several_ways(visits: pd.DataFrame) -> None:

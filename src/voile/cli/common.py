@@ -96,12 +96,41 @@ NoRegisterOpt = Annotated[
 ]
 
 
-def read_table(table: str, reading: Any) -> Any:
+SparkOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="ADDRESS",
+        help="The table is one that a cluster reads: sc://HOST:PORT/;use_ssl=true of a Spark "
+        "Connect server, or local for one in this process.",
+    ),
+]
+
+
+def source_of(table: str, spark: str | None) -> Any:
+    """What a command names: a table of this machine, or of a cluster."""
+    if spark is None:
+        return table
+    from voile.engines.spark import SparkSource
+
+    return SparkSource(spark, table)
+
+
+def place_of(output: str | None, name: str) -> Any:
+    """Where a release is put: a folder, or the URL of one."""
+    from voile.storage import is_url
+
+    if output is None:
+        return Path(f"{name}.voile")
+    return output if is_url(output) else Path(output)
+
+
+def read_table(table: str, reading: Any, spark: str | None = None) -> Any:
     """The table that a command names, read as its flags say; what that did is said."""
     import voile
     from voile.terminal import say_notes
 
-    source = voile.read(table, **reading.given_keywords())
+    source = voile.read(source_of(table, spark), **reading.given_keywords())
     say_notes(source.notes)
     return source
 

@@ -11,6 +11,7 @@ from voile.cli.common import (
     KEPT,
     JsonOpt,
     ReleaseArg,
+    SparkOpt,
     TableArg,
     commands,
     names_in,
@@ -144,6 +145,7 @@ def risk(
         str, typer.Option(help="Rows of which all is suppressed: count or leave-out.")
     ] = "count",
     reading: ReadingOptions = AS_IT_IS,
+    spark: SparkOpt = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write a page, FILE.html.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw it: FILE.png, .svg, .pdf or .html.")
@@ -163,8 +165,11 @@ def risk(
         raise UsageError(f"{str(page)!r} is no page", hint="name it .html")
     for path in filter(None, (page, plot)):
         check_picture(path, overwrite=overwrite)
-    rows, known, hidden = shown_rows(table, names_in(qi), names_in(sensitive) or ())
-    rows = read_table(rows, reading) if isinstance(rows, str) else rows
+    if spark is None:
+        rows, known, hidden = shown_rows(table, names_in(qi), names_in(sensitive) or ())
+    else:
+        rows, known, hidden = table, names_in(qi), names_in(sensitive) or ()
+    rows = read_table(rows, reading, spark) if isinstance(rows, str) else rows
     found = find_out(
         rows,
         qi=known,

@@ -14,10 +14,12 @@ from voile.cli.common import (
     RegisterOpt,
     ReleaseArg,
     SignOpt,
+    SparkOpt,
     TableArg,
     commands,
     inode,
     key_of,
+    place_of,
     read_table,
     register_of,
     signed_data,
@@ -45,6 +47,7 @@ OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what ha
     after={
         "output": "retention",
         "reading": "nulls",
+        "spark": "reading",
         "overwrite": "name",
         "sign": "overwrite",
         "register": "simulate_seed",
@@ -56,10 +59,13 @@ def perturb(
     given: Given,
     table: TableArg,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
+        str | None,
+        typer.Option(
+            "-o", "--output", help="The release's folder, or its URL (NAME.voile if not given)."
+        ),
     ] = None,
     reading: ReadingOptions = AS_IT_IS,
+    spark: SparkOpt = None,
     overwrite: OverwriteOpt = False,
     sign: SignOpt = None,
     register: RegisterOpt = None,
@@ -70,9 +76,10 @@ def perturb(
     from voile.kinds.perturbed.publishing import perturb_table
 
     key = key_of(sign)
-    source = read_table(table, reading)
-    target = output or Path(f"{source.name}.voile")
-    PLACES.append((target, inode(target)))
+    source = read_table(table, reading, spark)
+    target = place_of(output, source.name)
+    if isinstance(target, Path):
+        PLACES.append((target, inode(target)))
     with progress_bar() as progress:
         done = perturb_table(
             source,

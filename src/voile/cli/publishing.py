@@ -18,10 +18,12 @@ from voile.cli.common import (
     NoRegisterOpt,
     RegisterOpt,
     SignOpt,
+    SparkOpt,
     TableArg,
     commands,
     inode,
     key_of,
+    place_of,
     read_table,
     refuse_table,
     register_of,
@@ -68,7 +70,7 @@ class PublishCommand(TyperCommand):
 
 
 TABLE_FLAGS = {
-    "--columns": True, "--null-text": True, "--decimal": True,
+    "--columns": True, "--spark": True, "--null-text": True, "--decimal": True,
     "--thousands": True, "--separator": True, "--encoding": True, "--dates": True,
     "--header": True, "--skip": True, "--bad-rows": True, "--na": False, "--no-na": False,
 }  # fmt: skip
@@ -119,6 +121,7 @@ def method_of(args: Sequence[str]) -> str | None:
     *(kind.options for kind in PUBLISHED),
     after={
         "reading": "nulls",
+        "spark": "reading",
         "overwrite": "name",
         "sign": "overwrite",
         "register": "simulate_seed",
@@ -132,14 +135,17 @@ def publish(
     given: Given,
     table: TableArg,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
+        str | None,
+        typer.Option(
+            "-o", "--output", help="The release's folder, or its URL (NAME.voile if not given)."
+        ),
     ] = None,
     method: Annotated[
         str | None,
         typer.Option(help=f"auto, the default: what errs least under ε; {known_methods()}"),
     ] = None,
     reading: ReadingOptions = AS_IT_IS,
+    spark: SparkOpt = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
@@ -155,9 +161,10 @@ def publish(
     options = AutomaticOptions if method == AUTO else publishing_kind(method).options
     given.check_belong(options, method)
     key = key_of(sign)
-    source = read_table(table, reading)
-    target = output or Path(f"{source.name}.voile")
-    PLACES.append((target, inode(target)))
+    source = read_table(table, reading, spark)
+    target = place_of(output, source.name)
+    if isinstance(target, Path):
+        PLACES.append((target, inode(target)))
     placed: dict[str, Any] = {
         "to": target,
         "overwrite": overwrite,

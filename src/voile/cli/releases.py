@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,16 +21,29 @@ from voile.cli.common import (
     commands,
     own_tables,
 )
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.answers import explanation_view, say_formulas, show_answer
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
 from voile.terminal.progress import fitting_progress
 from voile.terminal.publications import refinement_view
 
+PlaceArg = Annotated[
+    str, typer.Argument(metavar="RELEASE", help="A release's folder, or its URL: s3a://…")
+]
+CountedOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="ADDRESS",
+        help="Count the rows on a cluster, where they lie: sc://HOST:PORT of a Spark Connect "
+        "server, or local for one in this process.",
+    ),
+]
+
 
 @commands.command()
 def verify(
-    release: ReleaseArg,
+    release: PlaceArg,
     signer: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,30 +56,43 @@ def verify(
         list[str] | None,
         typer.Option(metavar="PUB", help="Keys that are trusted no more; likewise."),
     ] = None,
+    spark: CountedOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Check a release's files, what it states, and whether its rows can be what it says."""
     from voile.kinds.verification import examine
     from voile.terminal.publications import verification_view
 
-    found = examine(release, signer=signer, revoked=revoked)
+    found = examine(release, signer=signer, revoked=revoked, engine=spark)
     show(found.to_dict() if as_json else None, lambda: verification_view(found))
     if not found.ok:
         raise found.errors[0]
 
 
 @commands.command()
-def describe(release: ReleaseArg, check: CheckOpt = True, as_json: JsonOpt = False) -> None:
+def describe(
+    release: PlaceArg,
+    spark: CountedOpt = None,
+    check: CheckOpt = True,
+    as_json: JsonOpt = False,
+) -> None:
     """Explain a release in plain words: the promise, its limits, how to count from it."""
+    found = opened(release, check=check, spark=spark)
+    show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
+
+
+def opened(release: str, *, check: bool, spark: str | None) -> Any:
+    """The release that a command names; what was fetched for that is said."""
     import voile
 
-    found = voile.open(release, check=check)
-    show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
+    found = voile.open(release, check=check, engine=spark)
+    say_notes(found.notes)
+    return found
 
 
 @commands.command()
 def query(
-    release: ReleaseArg,
+    release: PlaceArg,
     sql: SqlArg,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     tables: WithOpt = None,
@@ -90,13 +116,12 @@ def query(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     csv_safe: CsvSafeOpt = False,
+    spark: CountedOpt = None,
     check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate what the SQL would give on the original table."""
-    import voile
-
-    found = voile.open(release, check=check)
+    found = opened(release, check=check, spark=spark)
     if output:
         check_output(output, found.path, overwrite=overwrite)
     if refine and found.refines:
@@ -160,19 +185,18 @@ def refine(release: ReleaseArg, check: CheckOpt = True, as_json: JsonOpt = False
 
 @commands.command()
 def explain(
-    release: ReleaseArg,
+    release: PlaceArg,
     sql: SqlArg,
     tables: WithOpt = None,
     memory: MemoryOpt = "1GB",
     exact: ExactOpt = False,
+    spark: CountedOpt = None,
     check: CheckOpt = True,
     as_json: JsonOpt = False,
 ) -> None:
     """Show how an estimate comes about: what is counted, how, and where the error is from."""
-    import voile
-
-    opened, mine = voile.open(release, check=check), own_tables(tables)
-    found = opened.explanation(sql, tables=mine, memory=memory, exact=exact)
+    asked, mine = opened(release, check=check, spark=spark), own_tables(tables)
+    found = asked.explanation(sql, tables=mine, memory=memory, exact=exact)
     show(found.to_dict() if as_json else None, lambda: explanation_view(found))
 
 
@@ -224,7 +248,7 @@ def convert(
 
 @commands.command()
 def guarantees(
-    release: ReleaseArg,
+    release: PlaceArg,
     denied: Annotated[
         bool, typer.Option("--not-promised", help="List only what is not promised.")
     ] = False,
@@ -232,12 +256,10 @@ def guarantees(
     as_json: JsonOpt = False,
 ) -> None:
     """List all that a release promises, against whom, and what it does not."""
-    from voile.kinds.release import Release
-
-    opened = Release.open(release, check=check)
-    simulated = opened.manifest.simulated
-    refused = opened.not_promised()
-    kept = [] if denied else opened.promised()
+    found = opened(release, check=check, spark=None)
+    simulated = found.manifest.simulated
+    refused = found.not_promised()
+    kept = [] if denied else found.promised()
     if simulated and as_json:
         say("note: made from a chosen seed: this release promises nothing")
     show(

@@ -10,11 +10,13 @@ import typer
 from voile.cli.common import (
     ColumnsOpt,
     JsonOpt,
+    SparkOpt,
     TableArg,
     commands,
     names_in,
     read_table,
     refuse_table,
+    source_of,
 )
 from voile.cli.flags import AS_IT_IS, with_reading
 from voile.options.reading import ReadingOptions
@@ -29,6 +31,7 @@ def inspect(
     table: TableArg,
     columns: ColumnsOpt = None,
     reading: ReadingOptions = AS_IT_IS,
+    spark: SparkOpt = None,
     nulls: Annotated[str, typer.Option(help="as-value counts NULL as a value.")] = "error",
     everything: Annotated[
         bool, typer.Option("--all", help="Show every column and finding, and what is feasible.")
@@ -39,7 +42,8 @@ def inspect(
     from voile.engines.table import checked_nulls
     from voile.inspection import inspect_source
 
-    found = inspect_source(table, names_in(columns), nulls=checked_nulls(nulls), reading=reading)
+    source = source_of(table, spark)
+    found = inspect_source(source, names_in(columns), nulls=checked_nulls(nulls), reading=reading)
     if not as_json:
         say_notes(found.notes)
     show(

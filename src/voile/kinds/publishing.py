@@ -32,9 +32,12 @@ from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
 from voile.kinds.signatures import lost_signatures
 from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
+from voile.kinds.stored import check_place as check_stored_place
+from voile.kinds.stored import put_remote
 from voile.progress import Progress, Silent
 from voile.signing import KeySource, SigningKey
 from voile.signing.keys import signing_key
+from voile.storage import StoredFolder, is_url
 
 # ----------------------------------------------------------------------
 # what the steward is shown once a release is published
@@ -54,6 +57,13 @@ class PublishResult:
     """How the method was chosen, where that was left to Voile."""
     people: PeopleCount | None = field(default=None, kw_only=True)
     """How many people there are, where the options name them."""
+    url: str = field(default="", kw_only=True)
+    """Where it was put in an object store; the release here is a copy."""
+
+    @property
+    def place(self) -> str:
+        """Where it was put: a folder, or a URL."""
+        return self.url or str(self.release.path)
 
     def facts(self) -> list[tuple[str, str]]:
         """What the steward is shown of it, by name, besides what every release has."""
@@ -68,7 +78,7 @@ class PublishResult:
         """The result as plain data, for `--json`."""
         manifest = self.release.manifest
         return {
-            "release": str(self.release.path),
+            "release": self.place,
             "method": manifest.method,
             "rows_in": self.rows_in,
             "rows_dropped": self.rows_dropped,
@@ -150,11 +160,13 @@ def put(
     entry: Registration | None = None,
     sign: SigningKey | None = None,
     weak: bool = True,
+    url: str = "",
 ) -> Release:
     """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it.
 
     The register's entry, if there is one, is on disk before the folder has its name. A promise
-    that says nothing is refused unless it may be `weak`.
+    that says nothing is refused unless it may be `weak`. With a `url` it is uploaded there before
+    the folder, a copy then, has its name.
     """
     with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
@@ -164,7 +176,9 @@ def put(
         def placing(written: Release) -> Iterator[None]:
             if not weak:
                 refuse_weak(written.manifest)
-            with draft.placing(written), entered(entry, written, target):
+            with draft.placing(written), entered(entry, written, url or str(target)):
+                if url:
+                    put_remote(staging.folder, url, overwrite=overwrite)
                 yield
 
         staging.commit(placing)
@@ -189,14 +203,17 @@ def publish(
     has not left: it is registered when it is saved. One made from a chosen seed never is.
     """
     key = key_of(sign)
-    kind.check_place(options, to)
+    url = str(to) if is_url(to) else ""
+    if url:
+        check_stored_place(StoredFolder.of(url), overwrite=overwrite)  # before any work is done
+    kind.check_place(options, None if url else to)
     given = table if isinstance(table, BoundedRows) else connect(table)
     kept = kept_rows(given, options)
     source = given.source if isinstance(given, BoundedRows) else given
     simulated = getattr(options, "simulate_seed", None) is not None
     weak = simulated or getattr(options, "weak", True)
     with (
-        place_for(to, overwrite=overwrite) as target,
+        place_for(None if url else to, overwrite=overwrite) as target,
         kind.draft(rows_of(source, kept), options, target, progress or Silent()) as draft,
     ):
         entry = None
@@ -205,9 +222,13 @@ def publish(
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
             notes = lost_signatures(target, key)
-            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key, weak=weak)
+            release = put(
+                draft, target, overwrite=overwrite, entry=entry, sign=key, weak=weak, url=url
+            )
             done = with_people(with_account(draft.done(release), entry), kept)
-            return replace(done, notes=(*done.notes, *notes))
+            if url:
+                removed_with(release)
+            return replace(done, notes=(*done.notes, *notes), url=url)
         placed = put(draft, target, overwrite=overwrite, sign=key, weak=weak)
         done = with_people(draft.done(placed), kept)
     removed_with(done.release)

@@ -46,7 +46,7 @@ class Departure(Record):
     """False where it is made of releases that the register has: it discloses nothing more."""
 
 
-def departure_of(release: Release, path: Path) -> Departure:
+def departure_of(release: Release, path: str) -> Departure:
     """A release that is about to be put in place."""
     manifest = release.manifest
     group, member = release.counted_with
@@ -55,7 +55,7 @@ def departure_of(release: Release, path: Path) -> Departure:
         method=manifest.method,
         name=manifest.name,
         digest=manifest.digest,
-        path=str(path),
+        path=path,
         guarantee=[
             {**one.data, "condition": one.condition} for one in release.promised() if one.holds
         ],

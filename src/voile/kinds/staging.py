@@ -205,7 +205,7 @@ def unseen(written: Release) -> bool:
 
 
 @contextmanager
-def entered(entry: Registration | None, written: Release, target: Path) -> Iterator[None]:
+def entered(entry: Registration | None, written: Release, target: str) -> Iterator[None]:
     """Have a release in the register while it is renamed; killed meanwhile, it may have left."""
     if entry is None:
         yield
@@ -268,5 +268,5 @@ def copy(release: Release, target: Path, *, overwrite: bool, pending: PendingEnt
         shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
         if entry is not None:
             reseal(staging.folder, release.manifest, registered=True)
-        staging.commit(lambda written: entered(entry, written, target))
+        staging.commit(lambda written: entered(entry, written, str(target)))
     return Release.open(target, check=False)

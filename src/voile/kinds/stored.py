@@ -8,14 +8,17 @@ run to the same place.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.files import TEMPORARY
@@ -32,6 +35,9 @@ from voile.storage import BESIDE, StoredFolder, check_name
 if TYPE_CHECKING:
     from voile.engines import CountingEngine
 
+T = TypeVar("T")
+AT_ONCE = 8
+"""Files that are copied at the same time."""
 MARKER = "_voile_partial.json"
 """Lists the files of a release that is being written; there until the release is."""
 MARKER_FORMAT = "voile-partial"
@@ -49,11 +55,9 @@ class Mirror:
     store: StoredFolder
     folder: Path
     manifest: Manifest
-    check: bool
-    """Whether files are hashed when they are brought."""
 
     def bring(self, file: File) -> Path:
-        """A file of the release on this machine, fetched unless it was before."""
+        """A file of the release on this machine, fetched and hashed unless it was before."""
         path = self.folder / file.path
         if path.exists():
             return path
@@ -64,9 +68,9 @@ class Mirror:
             raise ReleaseError(f"{file.path} is missing from {str(self.store)!r}") from None
         if beside.stat().st_size != file.bytes:
             raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
-        if self.check and digest != file.sha256:
+        if digest != file.sha256:
             raise ReleaseError(f"{file.path} was changed after the release was written")
-        if self.check and file.rows is not None:
+        if file.rows is not None:
             longest = longest_shown(self.manifest)
             checked_metadata(beside, file.path, file.rows, longest=longest)
         beside.rename(path)
@@ -97,11 +101,10 @@ def open_stored(url: str, *, check: bool, engine: CountingEngine | None) -> Rele
         with suppress(FileNotFoundError):
             (folder / SIGNATURE).write_bytes(store.read(SIGNATURE, LARGEST_FILE + 1))
         release: Release = kind.release(folder, manifest)
-        mirror = Mirror(store, folder, manifest, check)
+        mirror = Mirror(store, folder, manifest)
         release.lies_at(mirror, engine)
         brought = [f for f in manifest.files if f.path not in release.left]
-        for file in brought:
-            mirror.bring(file)
+        in_parallel(mirror.bring, brought)
         if check:
             look_elsewhere(release)
     except BaseException:
@@ -112,20 +115,40 @@ def open_stored(url: str, *, check: bool, engine: CountingEngine | None) -> Rele
     return release
 
 
+def in_parallel(function: Callable[[T], object], items: Sequence[T]) -> None:
+    """Call a function with each item, some at the same time: a store takes long to answer."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        waiting = [pool.submit(function, item) for item in items]
+        try:
+            for one in waiting:
+                one.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
 def manifest_at(store: StoredFolder) -> bytes:
     """The bytes of manifest.json, of which no more are read than are parsed."""
     try:
-        return store.read(MANIFEST, MANIFEST_BYTES + 1)
+        raw = store.read(MANIFEST, MANIFEST_BYTES + 1)
     except FileNotFoundError:
-        if store.size(MARKER) is not None:
-            raise ReleaseError(
-                f"{str(store)!r} is not complete: a run that writes it was killed, or goes on",
-                hint="wait, or publish it again to the same place, which removes what was left",
-            ) from None
+        check_finished(store)
         raise ReleaseError(
             f"{str(store)!r} has no manifest.json: not a release, or one that is incomplete",
             hint="name the folder that voile publish, perturb or combine wrote",
         ) from None
+    if not raw.rstrip().endswith(b"}"):  # where a file is not written in one step
+        check_finished(store)
+    return raw
+
+
+def check_finished(store: StoredFolder) -> None:
+    """Say that a run did not finish, where one has left its marker."""
+    if store.size(MARKER) is not None:
+        raise ReleaseError(
+            f"{str(store)!r} is not complete: a run that writes it was killed, or goes on",
+            hint="wait, or publish it again to the same place, which removes what was left",
+        )
 
 
 def fetched_note(store: StoredFolder, brought: list[File], left: list[File]) -> tuple[str, ...]:
@@ -207,17 +230,20 @@ def put_remote(
     raw = (home / MANIFEST).read_bytes()
     signed = [SIGNATURE] if (home / SIGNATURE).exists() else []
     names = [*(file.path for file in manifest.files), *signed]
-    mark = marker([*names, MANIFEST])
+    mark = marker(names, raw)
     told = progress or Silent()
     try:
         store.write(MARKER, mark)
         told.start("uploading", sum(file.bytes for file in manifest.files))
         digests = {file.path: file.sha256 for file in manifest.files}
-        for name in names:
+
+        def upload(name: str) -> None:
             digest = store.upload(home / name, name)
             if digests.get(name, digest) != digest:
                 raise ReleaseError(f"{name} was changed after the release was written")
             told.advance((home / name).stat().st_size)
+
+        in_parallel(upload, names)
         wanted = [(home / name).stat().st_size for name in names]
         for name, size, found in zip(names, wanted, store.sizes(names), strict=True):
             if size != found:
@@ -229,7 +255,7 @@ def put_remote(
         store.write(MANIFEST, raw)
     except BaseException:
         with suppress(Exception):  # a store that cannot be reached is cleaned by the next run
-            if store.read(MARKER, MARKER_BYTES) == mark and store.size(MANIFEST) is None:
+            if store.read(MARKER, MARKER_BYTES) == mark:
                 clean(store)
         raise
     with suppress(VoileError):  # the release is there; a marker beside its manifest says nothing
@@ -239,10 +265,10 @@ def put_remote(
 
 def check_place(store: StoredFolder, *, overwrite: bool = False) -> None:
     """Refuse a place where something is, but for what a killed run has left: that is removed."""
+    clean(store)
     if store.size(MANIFEST) is not None:
         why = ": an object store cannot replace a folder at once" if overwrite else ""
         raise UsageError(f"{str(store)!r} exists already{why}", hint="choose another name")
-    clean(store)
     if others := store.names():
         raise UsageError(
             f"{str(store)!r} is not empty: {others[0]!r} is there", hint="choose another name"
@@ -261,9 +287,10 @@ def check_mine(store: StoredFolder, mark: bytes) -> None:
         )
 
 
-def marker(names: list[str]) -> bytes:
+def marker(names: list[str], manifest: bytes) -> bytes:
     """What is written before a release is: which files are to come, and by which run."""
-    said = {"format": MARKER_FORMAT, "run": os.urandom(16).hex(), "files": names}
+    digest, run = hashlib.sha256(manifest).hexdigest(), os.urandom(16).hex()
+    said = {"format": MARKER_FORMAT, "run": run, "manifest": digest, "files": names}
     return json.dumps(said, indent=2).encode()
 
 
@@ -279,22 +306,35 @@ def clean(store: StoredFolder) -> bool:
     """As `clean_remote`."""
     store.delete(f"{MARKER}{BESIDE}")
     try:
-        raw = store.read(MARKER, MARKER_BYTES)
+        said = read_marker(store)
     except FileNotFoundError:
         return False
-    if store.size(MANIFEST) is None:
-        for name in listed_in(raw, store):
+    if not is_complete(store, said["manifest"]):
+        # The manifest goes first: without it nobody takes the rest for a release.
+        for name in (MANIFEST, *said["files"]):
             store.delete(name)
             store.delete(f"{name}{BESIDE}")
     store.delete(MARKER)
     return True
 
 
-def listed_in(raw: bytes, store: StoredFolder) -> list[str]:
-    """The files that a marker lists, which may be anybody's."""
+def is_complete(store: StoredFolder, digest: str) -> bool:
+    """Whether the manifest is there that a marker says is to come last."""
     try:
-        said = json.loads(raw)
-        names = said["files"] if said["format"] == MARKER_FORMAT else None
+        raw = store.read(MANIFEST, MANIFEST_BYTES + 1)
+    except FileNotFoundError:
+        return False
+    return hashlib.sha256(raw).hexdigest() == digest
+
+
+def read_marker(store: StoredFolder) -> dict[str, Any]:
+    """What a marker says, which may be anybody's."""
+    raw = store.read(MARKER, MARKER_BYTES)
+    try:
+        said: dict[str, Any] = json.loads(raw)
+        names = said["files"]
+        if said["format"] != MARKER_FORMAT or not isinstance(said["manifest"], str):
+            raise ValueError("another format")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("a list of names")
         for name in names:
@@ -304,4 +344,4 @@ def listed_in(raw: bytes, store: StoredFolder) -> list[str]:
             f"{store}/{MARKER} is not the marker of a run of Voile's",
             hint="look at what is there, and choose another name",
         ) from None
-    return [name for name in names if name != MARKER]
+    return said

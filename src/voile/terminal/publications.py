@@ -206,7 +206,7 @@ def published_view(done: PublishResult) -> Any:
 
     manifest = done.release.manifest
     rows = [
-        ["release", escape(str(done.release.path))],
+        ["release", escape(done.place)],
         *([] if done.choice is None else choice_rows(done.choice)),
         *([] if done.choice is None or done.people is not None else [["people", ONE_ROW]]),
         *[[escape(name), escape(text)] for name, text in (*done.facts(), *done.people_facts())],
@@ -280,7 +280,7 @@ def perturbation_view(done: Perturbation) -> Any:
 
     manifest = done.release.manifest
     rows = [
-        ["release", escape(str(done.release.path))],
+        ["release", escape(done.place)],
         ["rows", f"{manifest.rows:,}"
                  + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
         ["promise", promise_line(manifest)],

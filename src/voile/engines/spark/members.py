@@ -126,7 +126,9 @@ class SparkMembers(Members):
             f"CAST({FINE} AS bigint) AS {WRONG}",
             f"CAST(NULL AS string) AS {FIGURES}",
         )
-        together = frame.union(nothing).repartition(min(parts, self.cluster.partitions), PART)
+        together = frame.union(nothing).repartition(self.cluster.partitions(parts), PART)
+        if not self.cluster.keeps_order:
+            return together
         return together.sortWithinPartitions(*names[:-1])
 
     def write(
@@ -143,10 +145,13 @@ class SparkMembers(Members):
                 frame = self._dealt(self._keys(writer.parts, writer.starts), writer.parts)
             else:
                 frame = self._dealt(self._keys(step.parts, step.starts), step.parts)
-                work = StepWork(step, self.sizes, vault, writer.parts, writer.starts)
+                work = StepWork(
+                    step, self.sizes, vault, writer.parts, writer.starts, self.cluster.keeps_order
+                )
                 frame = self.cluster.run(frame, work, keys_output(self.index))
                 frame = self._dealt(frame, writer.parts)
-            files = self.cluster.run(frame, FileWork(writer, vault, self._distinct), FILES)
+            files_work = FileWork(writer, vault, self.cluster.keeps_order, self._distinct)
+            files = self.cluster.run(frame, files_work, FILES)
             return self._received(files, writer.parts, folder, progress or Silent())
 
     def _received(self, frame: Frame, parts: int, folder: Path, progress: Progress) -> WrittenParts:

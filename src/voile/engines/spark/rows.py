@@ -35,6 +35,7 @@ MOST = 5_000_000
 """Combinations that are brought here for one question."""
 TUPLES = 10**6
 """Tuples that are looked for at a time."""
+LARGEST_LIMIT = 2**31 - 1
 PATTERN = "*?[]{}\\"
 """Characters by which Spark takes a path for a pattern: it would read other files, or none."""
 TYPES = {
@@ -227,7 +228,9 @@ class SparkRows(ReleaseRows):
         seen = 0
         with counting():
             different = self._frame.select(quoted(attribute.name)).distinct()
-            for part in self._cluster.rows(different.limit(attribute.size + 1)):
+            if attribute.size < LARGEST_LIMIT:
+                different = different.limit(attribute.size + 1)
+            for part in self._cluster.rows(different):
                 seen += part.num_rows
                 wanted = pa.schema([pa.field(attribute.name, self._columns[attribute.name])])
                 values = signed_zeros(part.cast(wanted), self.schema)

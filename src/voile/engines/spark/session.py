@@ -50,11 +50,13 @@ NEEDED = ("numpy", "pyarrow", "cryptography")
 """Packages of the executors."""
 CARRIED = (
     "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
-    "units.py", "progress.py", "client", "engines", "estimate", "kinds/__init__.py",
-    "kinds/parquet.py", "kinds/footers.py", "kinds/views", "kinds/perturbed", "kinds/marginals",
-    "learning", "noise", "options", "privacy", "schema",
+    "storage.py", "units.py", "progress.py", "client", "engines", "estimate", "kinds/__init__.py",
+    "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py", "kinds/views", "kinds/perturbed",
+    "kinds/marginals", "learning", "noise", "options", "privacy", "schema",
 )  # fmt: skip
 """Our modules that jobs are made of, and what these import."""
+MOST_TASKS = 1000
+"""Tasks that Sail is given at once."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 
@@ -194,11 +196,19 @@ class Cluster:
         return said(frame.toArrow)()
 
     @property
-    def partitions(self) -> int:
-        """Into how many partitions rows are dealt."""
-        if self.address.is_local:
-            return os.cpu_count() or 1
-        return int(said(self.session.conf.get)("spark.sql.shuffle.partitions") or 200)
+    def keeps_order(self) -> bool:
+        """Whether rows that were sorted within partitions reach a job in that order."""
+        return not self.address.is_local
+
+    def partitions(self, parts: int) -> int:
+        """Into how many partitions so many parts are dealt.
+
+        Where a task sorts its rows itself it should have few of them.
+        """
+        if not self.keeps_order:
+            return max(1, min(parts, MOST_TASKS))
+        usual = int(said(self.session.conf.get)("spark.sql.shuffle.partitions") or 200)
+        return max(1, min(parts, usual))
 
     @contextmanager
     def coins(self, keys: Subkeys) -> Iterator[Vault]:

@@ -346,10 +346,15 @@ def note(index: TupleIndex, *, wrong: int = FINE, figures: str | None = None, pa
 
 
 class PartReader:
-    """Keys that are sorted by part: one part after the other, and what is no key."""
+    """Keys by part, in order: one part after the other, and what is no key.
 
-    def __init__(self, batches: Batches, index: TupleIndex) -> None:
-        self._batches, self._index = batches, index
+    Where the server keeps the order in which it sorted (`ordered`), they are read as they come,
+    and an order that was lost is an error. Sail forgets it: there a task sorts its own rows.
+    """
+
+    def __init__(self, batches: Batches, index: TupleIndex, *, ordered: bool) -> None:
+        self._batches = batches if ordered else sorted_batches(batches, index)
+        self._index = index
         self._left: list[pa.RecordBatch] = []
         self.wrong: list[int] = []
         self.figures: list[str] = []
@@ -364,16 +369,33 @@ class PartReader:
 
     def parts(self) -> Iterator[tuple[int, Iterator[Keys]]]:
         """Each part with its keys, to be read to their end before the next."""
+        before = -1
         while (batch := self._next()) is not None:
             self._left.append(batch)
             number = int(numpy_array(batch.column(0).slice(0, 1))[0])
-            yield number, self._keys(number)
+            if number <= before:
+                raise RuntimeError(OUT_OF_ORDER)
+            before = number
+            yield number, self._in_order(number)
             for _ in self._keys(number):  # what was not read
                 pass
 
+    def _in_order(self, number: int) -> Iterator[Keys]:
+        """The keys of a part; that they come in order is what coins depend on."""
+        last: Keys | None = None
+        for keys in self._keys(number):
+            joined_up = keys if last is None else np.concatenate([last, keys])
+            if (joined_up[1:] < joined_up[:-1]).any():
+                raise RuntimeError(OUT_OF_ORDER)
+            yield keys
+            last = keys[-1:]
+
     def _keys(self, number: int) -> Iterator[Keys]:
         while (batch := self._next()) is not None:
-            upto = int(np.searchsorted(numpy_array(batch.column(0)), number, side="right"))
+            numbers = numpy_array(batch.column(0))
+            if (numbers[1:] < numbers[:-1]).any():
+                raise RuntimeError(OUT_OF_ORDER)
+            upto = int(np.searchsorted(numbers, number, side="right"))
             if upto < batch.num_rows:
                 self._left.append(batch.slice(upto))
                 batch = batch.slice(0, upto)
@@ -409,6 +431,25 @@ class PartReader:
             start += take
 
 
+OUT_OF_ORDER = "the cluster has lost the order of the keys that it was to sort"
+
+
+def sorted_batches(batches: Batches, index: TupleIndex) -> Batches:
+    """All rows of a task, sorted by part and key."""
+    found = [batch for batch in batches if batch.num_rows]
+    if not found:
+        return
+    names = [PART, *key_names(index)]
+    table = pa.Table.from_batches(found)
+    found.clear()
+    columns = [numpy_array(table.column(name)) for name in reversed(names)]
+    order = np.lexsort(columns)
+    del columns
+    for start in range(0, len(order), BATCH):
+        some = table.take(arrow_array(order[start : start + BATCH]))
+        yield from some.combine_chunks().to_batches()
+
+
 @dataclass(frozen=True)
 class StepWork:
     """Makes other keys of the keys of each part, and deals these out anew."""
@@ -418,11 +459,12 @@ class StepWork:
     vault: Vault
     parts: int
     starts: Keys | None
+    ordered: bool
 
     def __call__(self, batches: Batches) -> Batches:
         """Keys of the step with the parts that they belong to next."""
         index, coins = TupleIndex(self.sizes), self.vault.open()
-        reader = PartReader(batches, index)
+        reader = PartReader(batches, index, ordered=self.ordered)
         for number, keys in reader.parts():
             found = [np.empty(0, index.key_type), *keys]
             made = self.step.made(number, np.concatenate(found), coins)
@@ -448,12 +490,13 @@ class FileWork:
 
     writer: PartWriter
     vault: Vault
+    ordered: bool
     distinct: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         """The files of these parts."""
         index, coins = TupleIndex(self.writer.sizes), self.vault.open()
-        reader = PartReader(batches, index)
+        reader = PartReader(batches, index, ordered=self.ordered)
         for number, keys in reader.parts():
             out = io.BytesIO()
             unique = without_repetitions(keys) if self.distinct else keys
