@@ -1,4 +1,4 @@
-"""What `bench spark` runs, each in a process of its own: the same job by DuckDB and on a cluster."""
+"""What `bench spark` runs, each in a process of its own: a job by DuckDB, and on a cluster."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ from voile.engines.table import Table
 from voile.kinds.parquet import write_part
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
+
 class OnSail(Spark):
     """Spark's engine with Sail in this process for releases as well."""
 

@@ -79,7 +79,7 @@ def test_many_parts_do_not_depend_on_the_engine(
     made: Tables, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ranges, blocks and files are made on their own: of none a row is lost or drawn twice."""
-    monkeypatch.setattr("voile.kinds.views.writing.RANGE_ROWS", 20)
+    monkeypatch.setattr("voile.kinds.views.writing.RANGE_ROWS", 1)
     monkeypatch.setattr("voile.kinds.perturbed.writing.BLOCK_ROWS", 100)
     monkeypatch.setattr("voile.kinds.perturbed.writing.FILE_ROWS", 500)
     MADE[kind](connect(ROWS), tmp_path / "known.voile")

@@ -230,14 +230,20 @@ class _Learner:
         looks: Mapping[str, _NumberLook],
     ) -> None:
         """The first pass, where the rows lie: a pass for texts, one for numbers, one for cells."""
-        for counters, numbers in ((texts, False), (atoms, True)):
-            if counters:
-                job = ValueCounts(tuple(counters), numbers)
-                found = self._summed(list(counters), job)
-                for place, counter in enumerate(counters.values()):
-                    here = found.filter(pc.equal(found.column(0), place))
-                    counter.add_counts(here.column(1), numpy_array(here.column(2)))
+        self._values_there(texts, numbers=False)
+        self._values_there(atoms, numbers=True)
         self._cells_there(looks)
+
+    def _values_there(
+        self, counters: Mapping[str, TextCounter | NumberCounter], *, numbers: bool
+    ) -> None:
+        """How many rows each value of some columns has, counted where the rows lie."""
+        if not counters:
+            return
+        found = self._summed(list(counters), ValueCounts(tuple(counters), numbers))
+        for place, counter in enumerate(counters.values()):
+            here = found.filter(pc.equal(found.column(0), place))
+            counter.add_counts(here.column(1), numpy_array(here.column(2)))
 
     def _cells_there(self, looks: Mapping[str, _NumberLook]) -> None:
         """The cells of all looks, counted where the rows lie."""

@@ -21,7 +21,6 @@ from voile.answering.bin_shapes import with_open_ends
 from voile.arrays import Floats, Ints
 from voile.errors import ReleaseError
 from voile.kinds.marginals.measuring import (
-    STEPS,
     Measurement,
     MeasurementPlan,
     Noise,
@@ -30,7 +29,7 @@ from voile.kinds.marginals.measuring import (
     place_noise,
     place_scale,
 )
-from voile.kinds.marginals.place_sums import steps_by_bin
+from voile.kinds.marginals.place_sums import STEPS, steps_by_bin
 from voile.kinds.marginals.places import PAYS, SHARE, PlaceBudget
 from voile.kinds.marginals.plausibility import of_places
 from voile.kinds.plausibility import judge

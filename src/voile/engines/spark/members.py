@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from voile.arrays import Ints
-from voile.engines.jobs import CellCounts, KeyStep, PartWriter, added
+from voile.engines.jobs import CellCounts, KeyStep, PartWriter, added, key_names
 from voile.engines.members import Members, WrittenPart, WrittenParts, part_name
 from voile.engines.spark.session import Cluster, Frame
 from voile.engines.spark.table import SparkTable
@@ -28,7 +28,6 @@ from voile.engines.spark.work import (
     FileWork,
     PartKeys,
     StepWork,
-    key_names,
     keys_output,
 )
 from voile.errors import ReleaseError, UsageError

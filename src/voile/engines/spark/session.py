@@ -28,12 +28,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-import voile
 from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
 from voile.errors import TableError, UsageError, VoileError
 from voile.noise.subkeys import Subkeys
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 Frame = Any
 """One of Connect's data frames."""
 Batches = Iterator[pa.RecordBatch]
@@ -315,7 +315,7 @@ def carried(job: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
 
 def packed_modules() -> bytes:
     """Our modules that jobs are made of, as a ZIP file that is the same each time."""
-    home = Path(voile.__file__).parent
+    home = Path(__file__).parents[2]
     files = [
         file
         for name in CARRIED
@@ -334,7 +334,7 @@ def by_value() -> None:
     """Let classes of ours go with each job, where the server takes no modules."""
     from pyspark import cloudpickle  # noqa: PLC0415  (only where a cluster is used)
 
-    cloudpickle.register_pickle_by_value(voile)
+    cloudpickle.register_pickle_by_value(importlib.import_module("voile"))
 
 
 def ddl(schema: pa.Schema) -> str:

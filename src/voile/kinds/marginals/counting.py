@@ -74,7 +74,7 @@ class TableCounter:
             job = CellCounts(self.sizes, tuple(sets))
             found = self._table.coded_sums(self._schema, job, drop_nulls=self._drop_nulls)
             self._found |= dict(zip(sets, job.tables(found), strict=True))
-        return self._found.pop(columns)
+        return self._found[columns]
 
     def _next(self, columns: Columns) -> list[Columns]:
         """A set and those that are likely to be asked for after it, as many as fit."""
@@ -83,7 +83,8 @@ class TableCounter:
             order = len(columns)
             following = list(combinations(range(len(self.sizes)), order))
         start = following.index(columns)
-        found, cells = [], 0
+        found: list[Columns] = []
+        cells = 0
         for some in following[start:]:
             cells += math.prod(self.sizes[i] for i in some)
             if found and cells > AT_ONCE:

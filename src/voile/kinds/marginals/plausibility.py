@@ -23,7 +23,8 @@ import numpy as np
 
 from voile.arrays import Floats, Ints
 from voile.kinds.agreement import TableAgreement, comparison, tails
-from voile.kinds.marginals.measuring import STEPS, Measurement, MeasurementPlan
+from voile.kinds.marginals.measuring import Measurement, MeasurementPlan
+from voile.kinds.marginals.place_sums import STEPS
 from voile.kinds.marginals.residuals import centred
 from voile.kinds.plausibility import Surprise, judge, lower_tail, upper_tail
 
