@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,49 @@ def test_histograms(made: Tables, tmp_path: Path) -> None:
     sums = [[n, s or 0.0] for n, s in zip(*(found[name].to_pylist() for name in ("s0", "s1")),
                                           strict=True)]  # fmt: skip
     assert dict(zip(listed, sums, strict=True)) == expected
+
+
+def test_keys_that_read_no_column(made: Tables, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    rows, known = release(made, tmp_path, (300,))
+    nothing, _ = release(made, tmp_path / "none", (0,))
+    constant = expression("1 + 1")
+    assert rows.sums(None, [constant], [COUNT]).sums.tolist() == [[len(known[0])]]
+    assert nothing.sums(None, [constant], [COUNT]).sums.shape == (0, 1)
+    assert rows.histogram([], [[]]).to_pydict() == {"s0": [300]}
+    assert nothing.histogram([], [[]]).to_pydict() == {"s0": [0]}
+    assert nothing.histogram([constant], [[]]).num_rows == 0
+
+
+def test_the_same_question_after_others(made: Tables, tmp_path: Path) -> None:
+    """What is remembered of rows is never taken for something else."""
+    rows, known = release(made, tmp_path, (700, 1300))
+    ages, sexes = values(known, "age"), values(known, "sex")
+    for _ in range(2):
+        for text, column in (("age", ages), ("sex", sexes)):
+            found = rows.sums(condition("sex = 'Male'"), [expression(text)], [COUNT])
+            expected = Counter(v for v, sex in zip(column, sexes, strict=True) if sex == "Male")
+            assert dict(zip(found.keys[0], found.sums[:, 0], strict=True)) == expected
+        both = rows.sums(None, [expression("sex"), expression("age")], [COUNT])
+        assert dict(zip(zip(*both.keys, strict=True), both.sums[:, 0], strict=True)) == Counter(
+            zip(sexes, ages, strict=True)
+        )
+        assert rows.sums(None, [], [COUNT, total_of("age")]).sums.tolist() == [
+            [2000, sum(age for age in ages if age is not None)]
+        ]
+
+
+def test_the_sign_of_a_zero(made: Tables, tmp_path: Path) -> None:
+    """A text of it shows the sign, which is the one that the domain lists."""
+    for listed, shown in (((-0.0, 1.0), "-0.0"), ((0.0, 1.0), "0.0")):
+        schema = Schema((Attribute("x", "numeric", Values(listed)),))
+        folder = tmp_path / shown
+        folder.mkdir()
+        rows = made.rows(folder, schema, [[np.array([0, 1, 0])]])
+        (text,) = parse("select count(*) from t group by cast(x as varchar)", schema).groups
+        found = rows.sums(None, [text], [COUNT])
+        assert dict(zip(found.keys[0], found.sums[:, 0], strict=True)) == {shown: 2, "1.0": 1}
+        assert rows.outside() is None
 
 
 def test_rows_that_are_scored(made: Tables, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def open_rows(
 
 def counting_engine(given: object) -> CountingEngine:
     """The engine that a caller names: an address of Spark's, a session or cluster, or itself."""
-    if isinstance(given, CountingEngine):
+    if isinstance(given, CountingEngine) and not isinstance(given, type):
         return given
     rows: Any = importlib.import_module("voile.engines.spark.rows")
     found: CountingEngine = rows.engine_at(given)

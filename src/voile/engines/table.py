@@ -226,6 +226,10 @@ class Table(Protocol):
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time; at least one, if without rows."""
 
+    def unordered(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The columns as they are, some rows at a time, in no order that stays."""
+        return (batch.rows for batch in self.batches(names))
+
     @abstractmethod
     def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
         """Each column as its kind's type, a batch at a time; NaN is NULL, a time of day dropped."""

@@ -643,7 +643,7 @@ def identity(folder: Path) -> tuple[int, int] | None:
 def hint_at(missing: Path) -> str:
     """What to do about a release that is not there; a killed run may have moved it aside."""
     if re.match(r"[a-z][a-z0-9+]+:/(?=[^/])", str(missing)):
-        return "give a URL as text, not as a path; some commands read folders alone"
+        return "give the URL as text, to what takes one; else copy the release here first"
     name = f".{glob.escape(missing.name)}{REPLACED}*"
     for left in missing.absolute().parent.glob(name):
         return f"a run that was to replace it was killed: rename {left.name!r}, or publish it again"

@@ -238,6 +238,7 @@ def put_remote(
         digests = {file.path: file.sha256 for file in manifest.files}
 
         def upload(name: str) -> None:
+            check_mine(store, mark)
             digest = store.upload(home / name, name)
             if digests.get(name, digest) != digest:
                 raise ReleaseError(f"{name} was changed after the release was written")

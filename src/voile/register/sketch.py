@@ -565,9 +565,9 @@ class Fingerprinting:
     def _batches(self) -> Iterator[list[Hashes]]:
         if not self.names:
             return
-        for batch in self.table.batches(self.names):
-            for start in range(0, batch.rows.num_rows, ROWS_AT_ONCE):
-                some = batch.rows.slice(start, ROWS_AT_ONCE)
+        for rows in self.table.unordered(self.names):
+            for start in range(0, rows.num_rows, ROWS_AT_ONCE):
+                some = rows.slice(start, ROWS_AT_ONCE)
                 yield [self._hashed(place, some.column(place)) for place in range(len(self.names))]
 
     def _hashed(self, place: int, column: pa.ChunkedArray) -> Hashes:

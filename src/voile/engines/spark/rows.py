@@ -179,6 +179,11 @@ class SparkRows(ReleaseRows):
         # Of a release's rows, no value stands for those that the domain does not list.
         return EncodeRows(tuple(replace(attribute, other=None) for attribute in self.schema))
 
+    def _numbered(self, frame: Frame) -> Frame:
+        """The schema's columns by number: Spark hands names with dots to no job."""
+        names = self.schema.names
+        return frame.select(*map(quoted, names)).toDF(*(f"c{i}" for i in range(len(names))))
+
     def coded(self) -> Iterator[list[Ints]]:
         """Every row's place in each attribute's domain, a batch at a time, in no order.
 
@@ -189,7 +194,7 @@ class SparkRows(ReleaseRows):
         job = self._encoding
         seen = 0
         with counting():
-            rows = self._frame.select(*map(quoted, self.schema.names))
+            rows = self._numbered(self._frame)
             for part in self._cluster.rows(self._cluster.run(rows, job, job.output)):
                 seen += part.num_rows
                 yield [numpy_array(column) for column in part.columns]
@@ -209,7 +214,7 @@ class SparkRows(ReleaseRows):
         found = np.zeros(len(wanted), np.int64)
         if self._frame is None or not len(wanted):
             return found[place]
-        rows = self._frame.select(*map(quoted, self.schema.names))
+        rows = self._numbered(self._frame)
         for start in range(0, len(wanted), TUPLES):
             job = CountTuples(self._encoding, wanted[start : start + TUPLES])
             with counting():

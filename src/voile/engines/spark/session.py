@@ -20,7 +20,7 @@ import tempfile
 import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -265,7 +265,7 @@ class Cluster:
         if self._refuses_artifacts and not self.address.is_local:
             by_value()
         output = pa.schema([pa.field("found", pa.string())])
-        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe, ddl(output))
+        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe(NEEDED), ddl(output))
         for text in self.table(frame).column("found").to_pylist():
             found = json.loads(text)
             if found["missing"]:
@@ -282,23 +282,27 @@ class Cluster:
                 )
 
 
-def probe(batches: Any) -> Any:
-    """What an executor has. It stands alone: it runs before any module of ours is there."""
-    import importlib.util  # noqa: PLC0415
-    import json  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+def probe(names: Sequence[str]) -> Callable[[Any], Any]:
+    """Asks an executor what it has."""
 
-    import pyarrow  # noqa: PLC0415  (Spark itself needs it there)
+    def ask(batches: Any) -> Any:
+        # It stands alone: it runs before any module of ours is known to be there.
+        import importlib.util  # noqa: PLC0415
+        import json  # noqa: PLC0415
+        import socket  # noqa: PLC0415
+        import sys  # noqa: PLC0415
 
-    for _ in batches:
-        pass
-    names = ("numpy", "pyarrow", "cryptography")
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    found = {"host": socket.gethostname(), "python": sys.executable, "missing": missing,
-             "version": list(sys.version_info[:2])}  # fmt: skip
-    texts = pyarrow.array([json.dumps(found)])
-    yield pyarrow.RecordBatch.from_arrays([texts], ["found"])
+        import pyarrow  # noqa: PLC0415  (Spark itself needs it there)
+
+        for _ in batches:
+            pass
+        missing = [name for name in names if importlib.util.find_spec(name) is None]
+        found = {"host": socket.gethostname(), "python": sys.executable, "missing": missing,
+                 "version": list(sys.version_info[:2])}  # fmt: skip
+        texts = pyarrow.array([json.dumps(found)])
+        yield pyarrow.RecordBatch.from_arrays([texts], ["found"])
+
+    return ask
 
 
 # ---------------------------------------------------------------------- what is carried there
@@ -425,11 +429,11 @@ def needed(module: str, package: str) -> None:
 
 
 def address_of(session: Any) -> str:
-    """Where a session of the caller's goes to."""
+    """Where a session of the caller's goes to; what is not known is taken for unencrypted."""
     builder = session.client._builder
-    host = getattr(builder, "host", "localhost")
-    secure = ";use_ssl=true" if getattr(builder, "secure", False) else ""
-    return f"sc://{host}/{secure}"
+    host = getattr(builder, "host", "") or "unknown"
+    encrypted = getattr(builder, "use_ssl", False) is True
+    return f"sc://{host}/;use_ssl={str(encrypted).lower()}"
 
 
 # ---------------------------------------------------------------------- errors

@@ -95,6 +95,11 @@ class SparkTable(Table):
         self.dataset = ""
         fields = said(lambda: self.frame.schema)().fields
         self.columns = {field.name: field.dataType.simpleString() for field in fields}
+        if not fields:
+            raise TableError(
+                f"the cluster finds no columns in {self.name!r}",
+                hint="name a table of the cluster's catalogue, or a path that its executors read",
+            )
         if len({name.lower() for name in self.columns}) < len(fields):
             raise TableError(
                 f"table {self.name!r} has columns whose names differ in case alone",
@@ -409,7 +414,7 @@ class SparkTable(Table):
     def typed(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[pa.RecordBatch]:
         """Each column as its kind's type, a batch at a time, on the driver."""
         readings = self._readings(names)
-        for table in self._somehow(names):
+        for table in self.unordered(names):
             for batch in whole_batches(table):
                 yield typed_batch(batch, names, readings, drop_nulls)
 
@@ -436,8 +441,8 @@ class SparkTable(Table):
                     if progress is not None:
                         progress.advance(len(codes[0]))
 
-    def _somehow(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """All rows on the driver, some at a time, in no order."""
+    def unordered(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """All rows on the driver, some at a time, in no order that stays."""
         empty = True
         for table in self.cluster.rows(self.columns_frame(names)):
             empty = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.kinds.kind import PARTS, FolderKind, FrontierMethod, Parts
 
 if TYPE_CHECKING:
@@ -48,6 +48,12 @@ class Views(FolderKind):
         """Read the table and plan its view, or the next view of its series."""
         if options.series is None:
             return super().draft(table, options, target, progress)
+        if not table.at_hand:
+            raise UsageError(
+                f"a series compares views row by row, and the rows of {table.name!r} stay on the "
+                "cluster",
+                hint=f"publish one view without {spelled('series')}, or a file of this machine",
+            )
         found: AbstractContextManager[Draft] = self.load("series_publishing:series_draft")(
             table, options, target, progress
         )

@@ -1,0 +1,378 @@
+"""Publishing from a cluster, on Sail in this process: commands, frames, secrets, refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cryptography.exceptions import InvalidTag
+from typer.testing import CliRunner
+
+import voile
+from tests.engines.conftest import people
+from voile.cli import app
+from voile.engines.jobs import KeyCounts
+from voile.engines.spark import SparkSource, session, work
+from voile.engines.spark.session import LOCAL, Address, cluster_at, packed_modules
+from voile.engines.spark.vault import HELD
+from voile.errors import ReleaseError, SchemaError, TableError, UsageError
+from voile.noise import Key
+from voile.noise.subkeys import Subkeys
+from voile.schema import Attribute, Range, Schema, TupleIndex
+
+NAMES = ["age", "sex", "member", "income"]
+VIEW: dict[str, Any] = {"prior": 0.02, "posterior": 0.3, "simulate_seed": 1, "columns": NAMES}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("spark") / "people.parquet"
+    pq.write_table(people(3000, nulls=0.0), path, row_group_size=700)
+    return path
+
+
+def run(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done.stdout if code == 0 else done.output
+
+
+def told(*words: str) -> Any:
+    return json.loads(run(*words, "--json"))
+
+
+def rows_of(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((folder / "data").iterdir())]
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def test_a_table_is_inspected_published_verified_and_asked_on_a_cluster(
+    table: Path, tmp_path: Path
+) -> None:
+    seen, known = told("inspect", str(table), "--spark", LOCAL), told("inspect", str(table))
+    assert seen["rows"] == known["rows"] == 3000
+    for one, other in zip(seen["attributes"], known["attributes"], strict=True):
+        assert {**one, "type": ""} == {**other, "type": ""}
+    assert "--spark local" in seen["next"]
+    target = tmp_path / "people.voile"
+    flags = ("--columns", ",".join(NAMES), "--no-register", "--simulate-seed", "7")
+    run("publish", str(table), "--spark", LOCAL, "-o", str(target), *flags)
+    run("publish", str(table), "-o", str(tmp_path / "known.voile"), *flags)
+    assert rows_of(target) == rows_of(tmp_path / "known.voile")
+    assert told("verify", str(target), "--spark", LOCAL)["ok"]
+    sql = "select sex, count(*) from people where age < 21 group by sex"
+    there, here = (told("query", str(target), sql, *more) for more in (("--spark", LOCAL), ()))
+    assert there == here
+
+
+def test_the_command_that_is_told_next_publishes(table: Path, tmp_path: Path) -> None:
+    words = told("inspect", str(table), "--spark", LOCAL)["next"]
+    import shlex
+
+    _, *rest = shlex.split(words)
+    done = told(*rest, "-o", str(tmp_path / "next.voile"), "--no-register", "--yes")
+    assert voile.open(done["release"]).manifest.name == "people"
+
+
+def test_rows_are_perturbed_and_risk_is_measured_on_a_cluster(table: Path, tmp_path: Path) -> None:
+    flags = ("--retention", "0.5", "--columns", ",".join(NAMES), "--no-register",
+             "--simulate-seed", "3")  # fmt: skip
+    for name, more in (("there", ("--spark", LOCAL)), ("here", ())):
+        run("perturb", str(table), "-o", str(tmp_path / f"{name}.voile"), *flags, *more)
+    assert rows_of(tmp_path / "there.voile") == rows_of(tmp_path / "here.voile")
+    asked = ("risk", str(table), "--qi", "age,sex", "--sensitive", "member")
+    assert told(*asked, "--spark", LOCAL) == told(*asked)
+
+
+def test_a_release_is_put_behind_a_url(table: Path, tmp_path: Path) -> None:
+    url = (tmp_path / "stored.voile").as_uri()
+    flags = ("--columns", ",".join(NAMES), "--no-register", "--yes")
+    done = told("publish", str(table), "--spark", LOCAL, "-o", url, *flags)
+    assert done["release"] == url
+    assert not (tmp_path / "stored.voile" / "_voile_partial.json").exists()
+    sql = "select count(*) from people"
+    assert told("query", url, sql, "--spark", LOCAL) == told("query", url, sql)
+    with pytest.raises(UsageError, match="cannot replace a folder at once"):
+        voile.publish(SparkSource(LOCAL, str(table)), to=url, overwrite=True, **VIEW)
+
+
+def test_a_frame_is_published(table: Path) -> None:
+    frame = cluster_at(LOCAL).session.read.parquet(str(table))
+    found, known = (voile.publish(source, **VIEW) for source in (frame, str(table)))
+    assert rows_of(found.path) == rows_of(known.path)
+    sql = "select count(*) from t where sex = 'Male'"
+    asked = [found.query(sql, engine=one) for one in (None, LOCAL, cluster_at(LOCAL))]
+    assert len({answer.value for answer in asked}) == 1
+
+
+def test_other_formats_that_the_cluster_reads(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("age,town\n17,Ulm\n18,Bonn\n,Ulm\n")
+    (tmp_path / "rows.json").write_text('{"age": 17, "town": "Ulm"}\n{"age": null, "town": "x"}\n')
+    for name, rows in (("rows.csv", 3), ("rows.json", 2)):
+        found = voile.read(SparkSource(LOCAL, str(tmp_path / name)))
+        assert (len(found), found.kind("age"), found.kind("town")) == (
+            rows, "integer", "categorical",
+        )  # fmt: skip
+        assert found.null_counts(["age", "town"]) == {"age": 1}
+    explicit = voile.read(SparkSource(LOCAL, f"csv:{tmp_path / 'rows.csv'}"))
+    assert len(explicit) == 3 and explicit.name == "rows"
+    session_ = cluster_at(LOCAL).session
+    session_.read.parquet(str(written(tmp_path))).createOrReplaceTempView("in_the_catalogue")
+    assert len(voile.read(SparkSource(LOCAL, "in_the_catalogue"))) == 2
+
+
+def written(folder: Path) -> Path:
+    pq.write_table(pa.table({"x": [1, 2]}), folder / "x.parquet")
+    return folder / "x.parquet"
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+WRONG = [
+    ("spark.example", "no address of a Spark Connect server"),
+    ("http://127.0.0.1:80", "no address of a Spark Connect server"),
+    ("sc://10.1.2.3:15002", "would go unencrypted"),
+    ("sc://10.1.2.3:15002/;use_ssl=false", "would go unencrypted"),
+    ("sc://127.0.0.1:1", "no Spark Connect server answers"),
+    ("sc://localhost:1/;use_ssl=true;token=secret", "no Spark Connect server answers"),
+]
+
+
+@pytest.mark.parametrize(("address", "why"), WRONG)
+def test_addresses_that_are_refused(address: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as told_:
+        voile.read(SparkSource(address, "people"))
+    assert "token=secret" not in str(told_.value)
+    assert told_.value.hint
+
+
+def test_what_a_cluster_cannot_do_is_told_before_anything_is_written(
+    table: Path, tmp_path: Path
+) -> None:
+    there = SparkSource(LOCAL, str(table))
+    target = tmp_path / "none.voile"
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"method": "conjuncts", "arity": 2, "columns": NAMES}, "halves are of single rows"),
+        ({**VIEW, "series": "s", "views": 3}, "stay on the cluster"),
+        ({**VIEW, "columns": ["nobody"]}, "has no column 'nobody'"),
+        ({**VIEW, "columns": [*NAMES, "day"], "schema": SHORT}, "."),
+    ]
+    for options, why in refused:
+        with pytest.raises(voile.VoileError, match=why) as told_:
+            voile.publish(there, to=target, **options)
+        assert told_.value.hint
+    for options in ({"replace": "swap"}, {"row_key": 'o\'dd "name"', "columns": NAMES}):
+        with pytest.raises(UsageError, match="needs all rows at once"):
+            voile.perturb(there, 0.5, to=target, **options)
+    with pytest.raises(TableError, match="the cluster refused"):
+        voile.read(SparkSource(LOCAL, "no_such_table"))
+    with pytest.raises(TableError, match="finds no columns in 'missing'|the cluster refused"):
+        voile.read(SparkSource(LOCAL, str(tmp_path / "missing.parquet")))
+    with pytest.raises(UsageError, match="for text files that Voile reads itself"):
+        voile.read(there, decimal=",")
+    assert not list(tmp_path.iterdir())
+
+
+SHORT = Schema((Attribute("age", "integer", Range(17, 18)),))
+
+
+def test_a_value_outside_the_domain_stops_every_kind(table: Path, tmp_path: Path) -> None:
+    there = SparkSource(LOCAL, str(table))
+    for options in (
+        {"method": "alphabeta", "prior": 0.02, "posterior": 0.3},
+        {"method": "alphabeta", "prior": 0.02, "posterior": 0.3, "rows": "set", "distinct": True},
+        {"method": "marginals", "epsilon": 1.0},
+        {"method": "conjuncts", "arity": 1, "direct": True},
+    ):
+        with pytest.raises(SchemaError, match="column 'age': .* is not in the schema's domain"):
+            voile.publish(there, to=tmp_path / "x.voile", schema=SHORT, **options)
+    with pytest.raises(SchemaError, match="column 'age'"):
+        voile.perturb(there, 0.5, schema=SHORT, to=tmp_path / "x.voile")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_executor_that_lacks_a_package_is_told_of(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "NEEDED", (*session.NEEDED, "no_such_package"))
+    found = voile.read(SparkSource(LOCAL, str(table)))
+    monkeypatch.setattr(cluster_at(LOCAL), "_ready", False)
+    with pytest.raises(UsageError, match="lacks no_such_package") as told_:
+        found.complete_rows(["age"])
+    assert "cryptography" in told_.value.hint
+    monkeypatch.setattr(session, "NEEDED", session.NEEDED[:-1])
+    assert found.complete_rows(["age"]) == 3000
+
+
+def test_an_address_says_whether_rows_may_go_there() -> None:
+    for text in (LOCAL, "sc://127.0.0.1:15002", "sc://localhost", "sc://[::1]:15002",
+                 "sc://cluster:15002/;use_ssl=true;token=t"):  # fmt: skip
+        Address.read(text).check_private()
+    assert str(Address.read("sc://cluster:15002/;use_ssl=true;token=t")) == "sc://cluster:15002"
+    for text in ("sc://cluster", "sc://127.0.0.1.example:15002", "sc://cluster/;use_ssl=no"):
+        with pytest.raises(UsageError):
+            Address.read(text).check_private()
+
+
+# ---------------------------------------------------------------------- secrets and files
+
+
+def test_keys_are_held_while_a_release_is_made_and_no_longer(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[bytes] = []
+    client = cluster_at(LOCAL).session.client
+    real = client.to_table_as_iterator
+
+    def watched(plan: Any, *more: Any) -> Any:
+        plans.append(plan.SerializeToString())
+        return real(plan, *more)
+
+    held: list[int] = []
+    whole = Subkeys.stream
+
+    def stream(self: Subkeys, purpose: str, index: int = 0) -> Any:
+        held.append(len(HELD))
+        return whole(self, purpose, index)
+
+    monkeypatch.setattr(client, "to_table_as_iterator", watched)
+    monkeypatch.setattr(Subkeys, "stream", stream)
+    options = {name: value for name, value in VIEW.items() if name != "simulate_seed"}
+    voile.publish(SparkSource(LOCAL, str(table)), **options, simulate_seed=5)
+    assert held and min(held) == 1 and not HELD
+    secrets = [Key.from_seed(5).derived(name, 0) for name in ("noise", "keep")]
+    assert plans
+    for plan in plans:
+        for secret in secrets:
+            assert secret not in plan and secret.hex().encode() not in plan
+
+
+def test_subkeys_give_the_coins_of_the_key_and_no_others() -> None:
+    key = Key.from_seed(1)
+    some = Subkeys.of(key, [("noise", 3), ("keep", 3)])
+    sealed, opener = some.sealed()
+    opened = Subkeys.opened(sealed, opener)
+    for keys in (some, opened):
+        assert (keys.stream("noise", 3).words(9) == key.stream("noise", 3).words(9)).all()
+        with pytest.raises(KeyError):
+            keys.stream("noise", 4)
+    secret = key.derived("noise", 3)
+    assert secret not in sealed and secret.hex().encode() not in sealed
+    with pytest.raises(InvalidTag):
+        Subkeys.opened(sealed, bytes(32))
+    import pickle
+
+    with pytest.raises(TypeError, match="sealed"):
+        pickle.dumps(some)
+    assert secret.hex() not in repr(some)
+
+
+def test_the_modules_that_travel_hold_no_secret_and_are_the_same_each_time() -> None:
+    assert packed_modules() == packed_modules()
+
+
+def test_a_file_that_does_not_come_whole_is_refused(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pieces that are lost, twice there or out of order: nothing is released."""
+    cluster = cluster_at(LOCAL)
+    real = cluster.rows
+
+    def changed(how: Any) -> Any:
+        def rows(frame: Any) -> Any:
+            parts = list(real(frame))
+            return how(parts) if parts and "piece" in parts[0].column_names else parts
+
+        return rows
+
+    monkeypatch.setattr(work, "PIECE", 2**10)
+    there = SparkSource(LOCAL, str(table))
+    for how in (
+        lambda parts: parts[1:],
+        lambda parts: [*parts, *parts],
+        lambda parts: parts[::-1],
+        lambda _: [],
+    ):
+        monkeypatch.setattr(cluster, "rows", changed(how))
+        with pytest.raises(ReleaseError, match="did not come whole|of 1 files"):
+            voile.publish(there, to=tmp_path / "x.voile", **VIEW)
+        assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------------- what runs there
+
+
+def test_keys_that_lost_their_order_are_not_taken() -> None:
+    """Coins depend on the order: a server that forgets it must not pass unseen."""
+    index = TupleIndex([10, 10])
+    batches = [work.parted(index, np.array(keys, np.uint64), 1, None) for keys in ([5, 9], [3, 7])]
+    reader = work.PartReader(iter(batches), index, ordered=True)
+    with pytest.raises(RuntimeError, match="lost the order"):
+        for _, keys in reader.parts():
+            list(keys)
+    reader = work.PartReader(iter(batches), index, ordered=False)
+    assert [np.concatenate(list(keys)).tolist() for _, keys in reader.parts()] == [[3, 5, 7, 9]]
+
+
+def test_a_tuple_that_very_many_rows_have_is_read_in_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "MOST_CELLS", 10)
+    index = TupleIndex([10])
+    keys = np.repeat(np.array([1, 2, 7], np.uint64), [3, 95, 8])
+    reader = work.PartReader(iter([work.parted(index, keys, 1, None)]), index, ordered=True)
+    ((number, found),) = ((n, list(keys)) for n, keys in reader.parts())
+    assert number == 0 and max(map(len, found)) <= 11
+    assert np.concatenate(found).tolist() == keys.tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "expected"),
+    [
+        (pa.array(["1", " 2 ", "+3", "x", "1.5", None, "99999999999999999999"]), "integer",
+         [1, 2, 3, None, None, None, None]),
+        (pa.array([1.0, 2.5, float("nan"), 1e300, None]), "integer", [1, None, None, None, None]),
+        (pa.array([0.1, -0.0, float("nan")], pa.float32()), "numeric", [0.1, 0.0, None]),
+        (pa.array(["1e3", ".5", "nan", "1,5"]), "numeric", [1000.0, 0.5, None, None]),
+        (pa.array(["true", "FALSE", "yes"]), "boolean", [True, False, None]),
+        (pa.array([3, None], pa.int8()), "categorical", ["3", None]),
+    ],
+)  # fmt: skip
+def test_columns_are_read_as_their_kind(column: Any, kind: str, expected: list[Any]) -> None:
+    reading = work.Reading(kind)
+    assert reading.typed(column).to_pylist() == expected
+    nan_is_null = kind == "numeric"
+    lost = [e is None and v is not None and not (v != v and nan_is_null) for e, v in
+            zip(expected, column.to_pylist(), strict=True)]  # fmt: skip
+    assert reading.lost(column).tolist() == lost
+
+
+def test_days_are_those_of_utc() -> None:
+    import datetime as dt
+
+    moments = [dt.datetime(2020, 1, 1, 23, 59), dt.datetime(1969, 12, 31, 0, 1)]
+    days = [dt.date(2020, 1, 1), dt.date(1969, 12, 31)]
+    for zone in (None, "UTC", "Asia/Tokyo"):
+        column = pa.array(moments, pa.timestamp("us", zone))
+        assert work.Reading("date").typed(column).to_pylist() == days
+    texts = pa.array(["2020-01-01", "2020-13-01", "1.1.2020"])
+    assert work.Reading("date").typed(texts).to_pylist() == [days[0], None, None]
+
+
+def test_sums_do_not_depend_on_where_batches_end() -> None:
+    rng = np.random.default_rng(1)
+    codes = [rng.integers(0, 5, 1000), rng.integers(0, 7, 1000)]
+    from voile.engines.jobs import CellCounts, added_up
+
+    for job in (KeyCounts((5, 7)), CellCounts((5, 7), ((0,), (1,), (0, 1)))):
+        whole = added_up(job(iter([codes])), job.output)
+        parts = [[c[i : i + 37] for c in codes] for i in range(0, 1000, 37)]
+        assert added_up(job(iter(parts)), job.output).equals(whole)
