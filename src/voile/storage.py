@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -72,6 +71,8 @@ class StoredFolder:
 
     @classmethod
     def _local(cls, url: str) -> StoredFolder:
+        from urllib.parse import unquote, urlsplit  # noqa: PLC0415
+
         from pyarrow import fs  # noqa: PLC0415
 
         parts = urlsplit(url)

@@ -23,7 +23,7 @@ from voile.engines.spark.vault import HELD
 from voile.errors import ReleaseError, SchemaError, TableError, UsageError
 from voile.noise import Key
 from voile.noise.subkeys import Subkeys
-from voile.schema import Attribute, Range, Schema, TupleIndex
+from voile.schema import Attribute, Range, Schema, TupleIndex, Values
 
 NAMES = ["age", "sex", "member", "income"]
 VIEW: dict[str, Any] = {"prior": 0.02, "posterior": 0.3, "simulate_seed": 1, "columns": NAMES}
@@ -137,6 +137,11 @@ def written(folder: Path) -> Path:
 
 
 WRONG = [
+    ("sc://evil:15002/?;use_ssl=true", "no address of a Spark Connect server"),
+    ("sc://evil:15002/#;use_ssl=true", "no address of a Spark Connect server"),
+    ("sc://evil:15002/;user_id=a#b;use_ssl=true", "no address of a Spark Connect server"),
+    ("sc://user:token=secret@h:1/", "no address of a Spark Connect server"),
+    ("sc://h:1/;token=secret==;use_ssl=true", "no address of a Spark Connect server"),
     ("spark.example", "no address of a Spark Connect server"),
     ("http://127.0.0.1:80", "no address of a Spark Connect server"),
     ("sc://10.1.2.3:15002", "would go unencrypted"),
@@ -220,6 +225,53 @@ def test_an_address_says_whether_rows_may_go_there() -> None:
     for text in ("sc://cluster", "sc://127.0.0.1.example:15002", "sc://cluster/;use_ssl=no"):
         with pytest.raises(UsageError):
             Address.read(text).check_private()
+
+
+def test_a_table_that_changes_while_it_is_read_is_refused(table: Path, tmp_path: Path) -> None:
+    """Rows are read more than once: counted, then published."""
+    frame = cluster_at(LOCAL).session.read.parquet(str(table)).where("rand() < 0.5")
+    for publish in (
+        lambda: voile.perturb(frame, 0.5, columns=NAMES, to=tmp_path / "x.voile"),
+        lambda: voile.publish(frame, to=tmp_path / "x.voile", **VIEW),
+        lambda: voile.publish(
+            frame, method="marginals", schema=SEXES, epsilon=1.0, to=tmp_path / "x.voile"
+        ),
+    ):
+        with pytest.raises(TableError, match="rows when it was counted"):
+            publish()
+    assert not list(tmp_path.iterdir())
+
+
+SEXES = Schema((Attribute("sex", "categorical", Values(("", "Female", "Male", "O'Hara"))),))
+
+
+def test_odd_names_moments_and_wide_domains_are_as_elsewhere(tmp_path: Path) -> None:
+    """Names with dots, times of day, NaN beside NULL, and domains beyond 64 bits."""
+    import datetime as dt
+
+    count = 400
+    moments = [dt.datetime(2020, 1, 1 + i % 3, i % 24, i % 60) for i in range(count)]
+    rows = pa.table({
+        "a.b": np.arange(count) % 7, "part": np.arange(count) % 3, "n": np.arange(count) % 2,
+        "at": pa.array(moments, pa.timestamp("us")),
+        "x": pa.array([None if i % 5 == 0 else float("nan") if i % 5 == 1 else i % 5 / 4
+                       for i in range(count)]),
+        **{f"w{j}": np.arange(count) * (j + 3) % 1000 for j in range(9)},
+    })  # fmt: skip
+    path = tmp_path / "odd.parquet"
+    pq.write_table(rows, path)
+    there, here = voile.read(SparkSource(LOCAL, str(path))), voile.read(str(path))
+    names = list(rows.column_names)
+    assert there.duplicates(["at"]) == here.duplicates(["at"])
+    assert there.duplicates(["x", "n"]) == here.duplicates(["x", "n"])
+    asked = ("risk", str(path), "--qi", "at,x,n")
+    assert told(*asked, "--spark", LOCAL) == told(*asked)
+    made = [
+        voile.perturb(source, 0.5, columns=names, nulls="as-value", simulate_seed=1)
+        for source in (there, here)
+    ]
+    assert rows_of(made[0].path) == rows_of(made[1].path)
+    assert len(TupleIndex(made[0].schema.sizes).limbs) > 1
 
 
 # ---------------------------------------------------------------------- secrets and files

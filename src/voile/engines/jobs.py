@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.arrow import arrow_array, numpy_array
+from voile.errors import TableError
 from voile.schema import Keys, TupleIndex
 
 if TYPE_CHECKING:
@@ -137,6 +138,16 @@ class CellCounts:
             table[cell[here]] = rows[here]
             tables.append(table.reshape(shape))
         return tables
+
+
+def check_same(name: str, rows: int, tables: Sequence[Ints]) -> None:
+    """Refuse tables of which one counts other rows than there were: then the source changed."""
+    for counts in tables:
+        if (found := int(counts.sum())) != rows:
+            raise TableError(
+                f"table {name!r} had {rows:,} rows when it was counted first, and {found:,} later",
+                hint="nothing was released; publish a table or snapshot that does not change",
+            )
 
 
 def key_names(index: TupleIndex) -> list[str]:

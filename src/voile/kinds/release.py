@@ -43,7 +43,6 @@ from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
 from voile.progress import Progress
 from voile.schema import Keys, Schema
-from voile.storage import is_url
 from voile.units import byte_count
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class Release(ABC):
         or a session of one. Rows in an object store are fetched, unless there is an engine.
         """
         counting = None if engine is None else counting_engine(engine)
-        if is_url(path):
+        if lies_elsewhere(path):
             from voile.kinds.stored import open_stored  # it makes releases
 
             return cls._checked(open_stored(str(path), check=check, engine=counting), path)
@@ -217,7 +216,7 @@ class Release(ABC):
         A temporary release leaves by this, also one that was opened again: it is written into the
         register before.
         """
-        if is_url(path):
+        if lies_elsewhere(path):
             raise UsageError(
                 "a release is saved to a folder of this machine",
                 hint=f"publish it there: {spelled('to', str(path), flag='-o')}",
@@ -629,6 +628,15 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def lies_elsewhere(path: str | Path) -> bool:
+    """Whether it is a URL."""
+    if not isinstance(path, str) or "://" not in path:
+        return False
+    from voile.storage import is_url  # most releases are folders
+
+    return is_url(path)
 
 
 def identity(folder: Path) -> tuple[int, int] | None:

@@ -279,6 +279,11 @@ class DuckTable(Table):
         grouped = f"SELECT {listed}, count(*) AS n FROM {SOURCE} GROUP BY ALL"
         return self._stream(f"SELECT {texts}, n FROM ({grouped})", CHUNK)
 
+    def spelled(self, names: Sequence[str], count: str) -> Iterator[pa.RecordBatch]:
+        """Rows that were counted elsewhere, as `combinations` has them."""
+        texts = [f"CAST({self._raw(name)} AS VARCHAR) AS c{i}" for i, name in enumerate(names)]
+        return self._stream(f"SELECT {', '.join([*texts, count])} FROM {SOURCE}", CHUNK)
+
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time, in the order of the rows."""
         listed = ", ".join(quote_identifier(name) for name in names)

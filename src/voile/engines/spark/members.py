@@ -16,13 +16,15 @@ from voile.arrays import Ints
 from voile.engines.jobs import CellCounts, KeyStep, PartWriter, added, key_names
 from voile.engines.members import Members, WrittenPart, WrittenParts, part_name
 from voile.engines.spark.session import Cluster, Frame
-from voile.engines.spark.table import SparkTable
+from voile.engines.spark.table import SparkTable, changed
 from voile.engines.spark.work import (
     COUNT,
     FIGURES,
     FILES,
     FINE,
+    KEYS_READ,
     PART,
+    ROWS_READ,
     WRONG,
     Coder,
     FileWork,
@@ -153,6 +155,13 @@ class SparkMembers(Members):
             files = self.cluster.run(frame, files_work, FILES)
             return self._received(files, writer.parts, folder, progress or Silent())
 
+    def _check_read(self, figures: dict[str, float]) -> None:
+        """Refuse a table that was another one when its rows were read again."""
+        rows = self.table.used_rows(self.schema, drop_nulls=self.drop_nulls)
+        for name in (KEYS_READ, *([] if self._step is None else [ROWS_READ])):
+            if (found := int(figures.pop(name, 0))) != rows:
+                raise changed(self.table.name, rows, found)
+
     def _received(self, frame: Frame, parts: int, folder: Path, progress: Progress) -> WrittenParts:
         """Files put together from their pieces."""
         pieces: dict[int, int] = {}
@@ -184,8 +193,10 @@ class SparkMembers(Members):
                 f"the cluster gave {len(rows):,} of {parts:,} files",
                 hint="nothing was released; publish it again",
             )
+        total = added(figures)
+        self._check_read(total)
         written = [WrittenPart(n, folder / part_name(n), rows[n]) for n in range(parts)]
-        return WrittenParts(written, added(figures))
+        return WrittenParts(written, total)
 
 
 def incomplete(number: int) -> ReleaseError:

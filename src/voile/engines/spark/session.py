@@ -40,9 +40,9 @@ Batches = Iterator[pa.RecordBatch]
 
 LOCAL = "local"
 """The address of Sail in this process."""
-ADDRESS = re.compile(
-    r"sc://(?P<host>\[[0-9a-fA-F:]+\]|[^:/;\[\]]+)(:(?P<port>\d+))?(/(?P<more>.*))?"
-)
+HOST = r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
+ADDRESS = re.compile(rf"sc://{HOST}(:(?P<port>\d+))?(/(?P<more>(;[\w.-]+=[^;=?#@%\s]*)*;?))?")
+"""Nothing that Spark's client could read in another way than we do."""
 PORT = 15002
 REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
@@ -55,6 +55,8 @@ CARRIED = (
     "kinds/marginals", "learning", "noise", "options", "privacy", "schema",
 )  # fmt: skip
 """Our modules that jobs are made of, and what these import."""
+USUAL_TASKS = 200
+"""Where the server does not say: Databricks says auto."""
 MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
 TASKS = 4
@@ -104,7 +106,8 @@ class Address:
             return False
 
     def __str__(self) -> str:
-        return self.text if self.is_local else f"sc://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.text if self.is_local else f"sc://{host}:{self.port}"
 
     def check_private(self) -> None:
         """Refuse a way on which private rows could be read by others."""
@@ -127,8 +130,8 @@ class Address:
 
 
 def hidden(text: str) -> str:
-    """An address without what may be a token."""
-    return text.partition(";")[0]
+    """An address without what may be a token or a password."""
+    return text if re.fullmatch(r"[\w.-]+", text) else f"{text.partition('://')[0]}://…"
 
 
 class Cluster:
@@ -162,11 +165,11 @@ class Cluster:
         if colon and kind == "jdbc":
             url, _, table = what.partition("::")
             if not table:
-                raise UsageError(f"{what!r} names no table", hint="use jdbc:…::TABLE")
+                raise UsageError("the JDBC address names no table", hint="use jdbc:…::TABLE")
             return said(reader.format("jdbc").option("url", url).option("dbtable", table).load)()
         if colon and not place.startswith("//") and re.fullmatch(r"[a-z]\w+", kind):
             return self._files(kind, place)
-        if "/" in what or "\\" in what or Path(what).suffix in FORMATS:
+        if "/" in what or "\\" in what or Path(what).suffix.lower() in FORMATS:
             return self._files(FORMATS.get(Path(what).suffix.lower(), "parquet"), what)
         return said(self.session.table)(what)
 
@@ -207,8 +210,8 @@ class Cluster:
         """
         if not self.keeps_order:
             return max(1, min(parts, MOST_TASKS))
-        usual = int(said(self.session.conf.get)("spark.sql.shuffle.partitions") or 200)
-        return max(1, min(parts, usual))
+        usual = said(self.session.conf.get)("spark.sql.shuffle.partitions", "")
+        return max(1, min(parts, int(usual) if str(usual).isdigit() else USUAL_TASKS))
 
     @contextmanager
     def coins(self, keys: Subkeys) -> Iterator[Vault]:
@@ -376,7 +379,7 @@ def connected(address: Address) -> Cluster:
     needed("pyspark.sql.connect", "pyspark-client")
     with warnings.catch_warnings(), as_a_file():
         warnings.simplefilter("ignore")  # of pandas that is newer than Spark knows
-        from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+        importlib.import_module("pyspark.sql.connect.session")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -385,9 +388,26 @@ def connected(address: Address) -> Cluster:
         else:
             address.check_reached()
             where = address.text
-        session = said(SparkSession.builder.remote(where).create)()
+        session = new_session(where, address)
         said(lambda: session.version)()
     return Cluster(session, address)
+
+
+def new_session(where: str, address: Address) -> Any:
+    """A session; what goes to this machine goes by no proxy."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+    from pyspark.sql.connect.session import SparkSession  # noqa: PLC0415
+
+    options = [("grpc.enable_http_proxy", 0)] if address.on_loopback else []
+    try:
+        builder = DefaultChannelBuilder(where, channelOptions=options)
+        return SparkSession.builder.channelBuilder(builder).create()
+    except PySparkException:  # whose words may have a token in them
+        raise UsageError(
+            f"Spark's client does not take the options of the address {address}",
+            hint="write them as ;name=value, as in sc://HOST:PORT/;use_ssl=true;token=…",
+        ) from None
 
 
 @contextmanager

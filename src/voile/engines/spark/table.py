@@ -8,9 +8,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.arrow import arrow_array, numpy_array
-from voile.engines.jobs import SUM, CodedJob, KeyCounts, TypedJob, in_order, keys_in
+from voile.engines.encode import ARROW
+from voile.engines.jobs import SUM, CodedJob, KeyCounts, TypedJob, grouped, in_order, keys_in
 from voile.engines.spark import SparkSource
 from voile.engines.spark.session import Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
@@ -92,6 +93,7 @@ class SparkTable(Table):
             self.cluster = Cluster.of_frame(source)
             self.cluster.address.check_private()
             self.name = "rows"
+        self.cluster.prepare()  # before any row is read
         self.dataset = ""
         fields = said(lambda: self.frame.schema)().fields
         self.columns = {field.name: field.dataType.simpleString() for field in fields}
@@ -132,8 +134,8 @@ class SparkTable(Table):
         return KINDS.get(self.columns[name].partition("(")[0])
 
     def columns_frame(self, names: Sequence[str]) -> Frame:
-        """Some columns of the frame."""
-        return self.frame.select(*(quoted(name) for name in names))
+        """Some columns, known by their places: Spark takes a dot in a name for something else."""
+        return self.frame.selectExpr(*(f"{quoted(name)} AS c{i}" for i, name in enumerate(names)))
 
     def _readings(self, names: Sequence[str]) -> tuple[Reading, ...]:
         return tuple(Reading(self.kind(name)) for name in names)
@@ -264,31 +266,30 @@ class SparkTable(Table):
         return {name: found[i] for i, name in enumerate(names) if found.get(i)}
 
     def duplicates(self, names: Sequence[str]) -> int:
-        """Rows that repeat another row."""
-        return len(self) - int(said(self.columns_frame(names).distinct().count)())
+        """Rows that repeat another row, by the values that would be published."""
+        frame = self.columns_frame(names)
+        if all(self.kind(name) for name in names):
+            job = TypedRows(tuple(ARROW[str(self.kind(name))] for name in names))
+            work = TypedWork(job.names, self._readings(names), False, job)
+            made = self.cluster.run(frame, work, job.output)
+            frame = made.select(*job.names)
+        return len(self) - int(said(frame.distinct().count)())
 
     def combinations(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The different combinations of values, as texts; the last column says how many rows."""
+        """The different combinations of values, as texts; the last column says how many rows.
+
+        They are grouped there and spelled here, by DuckDB, as of every other table.
+        """
         listed = [f"{quoted(name)} AS c{i}" for i, name in enumerate(names)]
         frame = self.frame.selectExpr(*listed).groupBy(*(f"c{i}" for i in range(len(names))))
-        output = pa.schema(
-            [
-                *(pa.field(f"c{i}", pa.string()) for i in range(len(names))),
-                pa.field("n", pa.int64()),
-            ]
-        )
+        counted = said(frame.count)()
         empty = True
-        for table in self.cluster.rows(frame.count()):
-            columns = [
-                Reading(self.kind(name)).typed(table.column(i).combine_chunks()).cast(pa.string())
-                for i, name in enumerate(names)
-            ]
+        for table in self.cluster.rows(counted):
             empty = False
-            yield pa.RecordBatch.from_arrays(
-                [*columns, table.column(len(names)).combine_chunks()], schema=output
-            )
+            yield from spelled_out(table.rename_columns([*table.column_names[:-1], "n"]))
         if empty:
-            yield pa.RecordBatch.from_pylist([], schema=output)
+            none = self.cluster.table(counted.limit(0))
+            yield from spelled_out(none.rename_columns([*none.column_names[:-1], "n"]))
 
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""
@@ -398,7 +399,8 @@ class SparkTable(Table):
             yield table, np.arange(done, done + table.num_rows)
             done += table.num_rows
         if not done:
-            yield self.cluster.table(self.columns_frame(names).limit(0)), np.empty(0, np.int64)
+            none = self.cluster.table(self.columns_frame(names).limit(0))
+            yield as_named(none, names), np.empty(0, np.int64)
 
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time; a row keeps its number."""
@@ -446,9 +448,9 @@ class SparkTable(Table):
         empty = True
         for table in self.cluster.rows(self.columns_frame(names)):
             empty = False
-            yield table
+            yield as_named(table, names)
         if empty:
-            yield self.cluster.table(self.columns_frame(names).limit(0))
+            yield as_named(self.cluster.table(self.columns_frame(names).limit(0)), names)
 
     def _complete(self, schema: Schema) -> str:
         """True of rows without NULL, in Spark's own words."""
@@ -497,6 +499,56 @@ def meant(value: Any, kind: Kind | None) -> Any:
     if kind == "date":
         return dt.date.fromordinal(value)
     return value
+
+
+def as_named(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Columns by their names again, and moments in UTC."""
+    found = table.rename_columns(list(names))
+    zoned = {f.name for f in found.schema if pa.types.is_timestamp(f.type) and f.type.tz}
+    fields = [
+        f.with_type(pa.timestamp("us", "UTC")) if f.name in zoned else f for f in found.schema
+    ]
+    return found.cast(pa.schema(fields)) if zoned else found
+
+
+def spelled_out(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Combinations with their values as texts."""
+    from voile.engines.duckdb.table import DuckTable  # noqa: PLC0415  (only to look at a table)
+
+    yield from DuckTable(table).spelled(table.column_names[:-1], "n")
+
+
+def changed(name: str, rows: int, found: int) -> TableError:
+    """The error of a table that was read twice and was not the same."""
+    return TableError(
+        f"table {name!r} had {rows:,} rows when it was counted, and {found:,} when they were read",
+        hint="nothing was released; publish a table or snapshot that does not change",
+    )
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Rows with the values that would be published: of equal ones of a batch, one."""
+
+    types: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(f"c{i}" for i in range(len(self.types)))
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns, and how often a row occurs."""
+        fields = [pa.field(n, kind) for n, kind in zip(self.names, self.types, strict=True)]
+        return pa.schema([*fields, pa.field(SUM, pa.int64())])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Of each batch its different rows."""
+        for batch in batches:
+            ones = arrow_array(np.ones(batch.num_rows, np.int64))
+            columns = [*batch.columns, ones]
+            yield grouped([pa.Table.from_arrays(columns, schema=self.output)], self.output)
 
 
 def whole_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.compiled import compiled
-from voile.engines.jobs import CellCounts
+from voile.engines.jobs import CellCounts, check_same
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.expected import Published, best_halves
@@ -328,6 +328,7 @@ def true_counts(
         for some in in_passes(sets, schema.sizes):
             job = CellCounts(tuple(schema.sizes), tuple(some))
             found = job.tables(table.coded_sums(schema, job, drop_nulls=drop_nulls))
+            check_same(table.name, prepared.published.rows, found)
             progress.advance(len(some))
             yield from (cells.reshape(1, -1) for cells in found)
         return

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from voile.arrays import Ints
 from voile.compiled import compiled
-from voile.engines.jobs import CellCounts
+from voile.engines.jobs import CellCounts, check_same
 from voile.engines.table import Table
 from voile.kinds.marginals.residuals import Columns
 from voile.progress import Progress
@@ -73,7 +73,9 @@ class TableCounter:
             sets = self._next(columns)
             job = CellCounts(self.sizes, tuple(sets))
             found = self._table.coded_sums(self._schema, job, drop_nulls=self._drop_nulls)
-            self._found |= dict(zip(sets, job.tables(found), strict=True))
+            tables = job.tables(found)
+            check_same(self._table.name, self.rows, tables)
+            self._found |= dict(zip(sets, tables, strict=True))
         return self._found[columns]
 
     def _next(self, columns: Columns) -> list[Columns]:
