@@ -208,4 +208,4 @@ def pages(spark: ApacheSpark) -> Iterator[bytes]:
     for page in ("jobs/", "stages/", "storage/", "environment/", "executors/", "SQL/", "connect/",
                  "api/v1/applications"):  # fmt: skip
         with contextlib.suppress(urllib.error.URLError):
-            yield urllib.request.urlopen(f"{spark.ui}/{page}", timeout=10).read()
+            yield urllib.request.urlopen(f"{spark.ui}/{page}", timeout=10).read()  # noqa: S310

@@ -504,11 +504,13 @@ def meant(value: Any, kind: Kind | None) -> Any:
 def as_named(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """Columns by their names again, and moments in UTC."""
     found = table.rename_columns(list(names))
-    zoned = {f.name for f in found.schema if pa.types.is_timestamp(f.type) and f.type.tz}
     fields = [
-        f.with_type(pa.timestamp("us", "UTC")) if f.name in zoned else f for f in found.schema
+        field.with_type(pa.timestamp("us", "UTC"))
+        if pa.types.is_timestamp(field.type) and field.type.tz
+        else field
+        for field in found.schema
     ]
-    return found.cast(pa.schema(fields)) if zoned else found
+    return found.cast(pa.schema(fields))
 
 
 def spelled_out(table: pa.Table) -> Iterator[pa.RecordBatch]:
