@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import voile
+from tests.engines.conftest import people
 from tests.engines.test_executors import WITHOUT
 from tests.spark.cluster import ApacheSpark
 from tests.spark.test_rows import assert_same, published
@@ -619,3 +620,18 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     store.delete("a/b.txt")
     store.delete("a/b.txt")
     assert store.names() == ["c"]
+
+
+def test_a_marker_that_names_other_files_removes_none(tmp_path: Path) -> None:
+    """It may be anybody's: what no release has is not ours to remove."""
+    place = tmp_path / "people.voile"
+    place.mkdir()
+    (place / "thesis.txt").write_text("years of work")
+    said = {"format": "voile-partial", "run": "0", "manifest": "0", "files": ["thesis.txt"]}
+    (place / "_voile_partial.json").write_text(json.dumps(said))
+    with pytest.raises(UsageError, match="not the marker of a run"):
+        voile.publish(ROWS_TO_PUT, to=place.as_uri(), prior=0.02, posterior=0.3)
+    assert (place / "thesis.txt").read_text() == "years of work"
+
+
+ROWS_TO_PUT = people(300, nulls=0.0).select(["age", "sex", "member"])

@@ -6,11 +6,12 @@ its digest is the one that the manifest states.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,11 @@ from voile.arrow import numpy_array
 from voile.errors import ReleaseError, VoileError
 from voile.files import sha256
 from voile.kinds.footers import check_own_bytes, checked_metadata
-from voile.storage import StoredFolder
+from voile.schema import Attribute, Schema, Values
+
+if TYPE_CHECKING:
+    from voile.kinds.manifest import File
+    from voile.kinds.release import Release
 
 ZEROS_AT_A_TIME = 2**16
 Batches = Iterator[pa.RecordBatch]
@@ -39,6 +44,25 @@ class PartTerms:
     """Its Arrow schema; None: only what opening a release needs is looked at."""
     signs: Mapping[str, bool] = field(default_factory=dict)
     """By column of floats, whether the zero of its domain is -0.0."""
+
+
+def part_terms(release: Release, file: File, longest: int, *, thorough: bool) -> PartTerms:
+    """What is owed by a file."""
+    columns = release.columns_of(file.path) if thorough else None
+    signs = zero_signs(release.schema, columns) if thorough else {}
+    return PartTerms(file.path, file.sha256, file.rows or 0, longest, columns, signs)
+
+
+def zero_signs(schema: Schema, columns: Any) -> dict[str, bool]:
+    """By column of floats, whether the zero that its domain lists is -0.0."""
+    known = {attribute.name: lists_negative_zero(attribute) for attribute in schema}
+    return {f.name: known.get(f.name, False) for f in columns if str(f.type) == "double"}
+
+
+def lists_negative_zero(attribute: Attribute) -> bool:
+    """Whether the zero that a domain lists is -0.0."""
+    listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)
 
 
 def check_part(path: Path, part: PartTerms, *, pages: bool = True) -> None:
@@ -91,6 +115,8 @@ class LookAtParts:
 
     def seen(self, part: PartTerms) -> tuple[str, str]:
         """The digest of a file, and its fault."""
+        from voile.storage import StoredFolder  # noqa: PLC0415  (who verifies a folder has none)
+
         store = StoredFolder.of(self.folder)
         try:
             with tempfile.TemporaryDirectory(prefix="voile-") as folder:

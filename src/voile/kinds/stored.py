@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
+import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.files import TEMPORARY
 from voile.kinds.footers import checked_metadata
-from voile.kinds.manifest import MANIFEST, SIGNATURE, File, Manifest
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE, File, Manifest
 from voile.kinds.opening import MANIFEST_BYTES, check_stated, longest_shown
-from voile.kinds.parts import LookAtParts, PartTerms
+from voile.kinds.parts import LookAtParts, part_terms
+from voile.kinds.registry import kinds
 from voile.kinds.release import Release, read_manifest
 from voile.progress import Progress, Silent
-from voile.schema import Attribute, Schema, Values
 from voile.signing.statements import LARGEST_FILE
 from voile.storage import BESIDE, StoredFolder, check_name
 
@@ -164,6 +164,15 @@ def fetched_note(store: StoredFolder, brought: list[File], left: list[File]) -> 
 # looking at files where they lie
 
 
+def check_stored(release: Release, known: Set[str]) -> None:
+    """No file but the known ones is where a release lies, and those that were left are sound."""
+    look_elsewhere(release, thorough=True)
+    names = release.mirror.store.names() if release.mirror is not None else []
+    for name in names:
+        if name not in known and name != MARKER:
+            raise ReleaseError(f"{name} does not belong to the release")
+
+
 def look_elsewhere(release: Release, *, thorough: bool = False) -> None:
     """Have the files that were left elsewhere hashed and looked at there.
 
@@ -191,25 +200,6 @@ def look_elsewhere(release: Release, *, thorough: bool = False) -> None:
             raise ReleaseError(one["fault"])
         if one["sha256"] != file.sha256:
             raise ReleaseError(f"{file.path} was changed after the release was written")
-
-
-def part_terms(release: Release, file: File, longest: int, *, thorough: bool) -> PartTerms:
-    """What is owed by a file."""
-    columns = release.columns_of(file.path) if thorough else None
-    signs = zero_signs(release.schema, columns) if thorough else {}
-    return PartTerms(file.path, file.sha256, file.rows or 0, longest, columns, signs)
-
-
-def zero_signs(schema: Schema, columns: Any) -> dict[str, bool]:
-    """By column of floats, whether the zero that its domain lists is -0.0."""
-    known = {attribute.name: lists_negative_zero(attribute) for attribute in schema}
-    return {f.name: known.get(f.name, False) for f in columns if str(f.type) == "double"}
-
-
-def lists_negative_zero(attribute: Attribute) -> bool:
-    """Whether the zero that a domain lists is -0.0."""
-    listed = attribute.domain.values if isinstance(attribute.domain, Values) else ()
-    return any(isinstance(v, float) and v == 0 and math.copysign(1, v) < 0 for v in listed)
 
 
 # ----------------------------------------------------------------------
@@ -328,6 +318,13 @@ def is_complete(store: StoredFolder, digest: str) -> bool:
     return hashlib.sha256(raw).hexdigest() == digest
 
 
+def may_be_of_a_release(name: str) -> bool:
+    """Whether some kind writes a file of this name: others are not ours to remove."""
+    if name in (MANIFEST, README, DATA_PACKAGE, SIGNATURE):
+        return True
+    return any(re.fullmatch(pattern, name) for kind in kinds() for pattern in kind.file_names)
+
+
 def read_marker(store: StoredFolder) -> dict[str, Any]:
     """What a marker says, which may be anybody's."""
     raw = store.read(MARKER, MARKER_BYTES)
@@ -340,6 +337,8 @@ def read_marker(store: StoredFolder) -> dict[str, Any]:
             raise ValueError("a list of names")
         for name in names:
             check_name(name)
+            if not may_be_of_a_release(name):
+                raise ValueError("a file that no release has")
     except (ValueError, LookupError, TypeError, RecursionError, UsageError):
         raise UsageError(
             f"{store}/{MARKER} is not the marker of a run of Voile's",
