@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 
 import voile
 from tests.engines.conftest import people
+from tests.engines.test_executors import WITHOUT
 from voile.cli import app
 from voile.engines.jobs import KeyCounts
 from voile.engines.spark import SparkSource, session, work
@@ -429,3 +432,23 @@ def test_sums_do_not_depend_on_where_batches_end() -> None:
         whole = added_up(job(iter([codes])), job.output)
         parts = [[c[i : i + 37] for c in codes] for i in range(0, 1000, 37)]
         assert added_up(job(iter(parts)), job.output).equals(whole)
+
+
+JOBS = (
+    "voile.engines.spark.work", "voile.engines.spark.vault", "voile.engines.jobs",
+    "voile.engines.column_jobs", "voile.kinds.views.writing", "voile.kinds.views.shaped",
+    "voile.kinds.perturbed.writing", "voile.kinds.marginals.place_sums", "voile.noise.subkeys",
+)  # fmt: skip
+
+
+def test_what_travels_is_enough_for_every_job(tmp_path: Path) -> None:
+    """An executor has the modules that travel, and few packages of its own."""
+    (tmp_path / "carried.zip").write_bytes(packed_modules())
+    code = f"""{WITHOUT}
+import importlib
+sys.path = [{str(tmp_path / "carried.zip")!r}, *(p for p in sys.path if "src" not in p)]
+sys.meta_path = [f for f in sys.meta_path if "editable" not in str(f).lower()]
+for name in {JOBS!r}:
+    assert ".zip" in importlib.import_module(name).__file__, name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
