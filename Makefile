@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+# Modules are compiled when they are first imported: most of those that are installed never are.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 SPARK := .spark/.ready
 # Tests start many processes: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,9 +14,9 @@ setup: $(STAMP)
 
 $(STAMP): constraints.txt tests/peers.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/peers.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(INSTALL) --require-hashes -r constraints.txt
+	$(INSTALL) --no-deps --require-hashes -r tests/peers.txt
+	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 
 demo: setup
@@ -57,7 +59,7 @@ check: setup
 
 # The libraries that we are measured beside come with the first run.
 bench: setup
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/peers.txt
+	$(INSTALL) --no-deps --require-hashes -r bench/peers.txt
 	$(BIN)/python -m bench
 
 docs: setup

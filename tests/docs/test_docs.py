@@ -29,6 +29,7 @@ from tools import cli_reference
 from tests.support import running
 from tests.support.paths import ROOT, TESTS
 from tests.support.printed import not_printed
+from tests.support.soak import SOAK
 from voile.cli import PANELS
 from voile.kinds.manifest import Manifest
 from voile.kinds.registry import manifest_schema
@@ -135,8 +136,17 @@ def runs(block: Block) -> bool:
     return bool(block.file or block.language == "python" or list(commands(block)))
 
 
+LONG = (
+    "docs/guides/mine.md", "docs/guides/reconstruction.md", "docs/guides/reproduce.md",
+    "docs/reference/cli/interactive-answers.md",
+)  # fmt: skip
+"""Pages that take long: they run in a soak. Tests of their commands run every time."""
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=title
+    "page",
+    [page for page in PAGES if any(map(runs, blocks(page))) and (SOAK or title(page) not in LONG)],
+    ids=title,
 )
 def test_every_command_and_every_python_block_runs(
     page: Path,
@@ -268,21 +278,38 @@ def test_links_lead_to_files(page: Path) -> None:
             assert (page.parent / target).exists(), f"{title(page)}: {target}"
 
 
+QUICK = """
+import sys
+import furo
+from sphinx.cmd.build import main
+from sphinx.search import IndexBuilder
+furo._compute_navigation_tree = lambda context: ""
+IndexBuilder.feed = lambda *_: None
+sys.exit(main(sys.argv[1:]))
+"""
+"""Sphinx without the tree of all pages in each page, and without an index for searching.
+
+Like names in tables of contents, they neither warn nor load, and take much of the time.
+"""
+
+
 @pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
     reason="needs the extra 'docs'",
 )
 def test_pages_build_without_a_warning_and_load_nothing_from_elsewhere(tmp_path: Path) -> None:
     built = tmp_path / "html"
-    # Names in tables of contents neither warn nor load, and take a third of the time.
     wanted = ["-W", "-q", "-b", "html", "-D", "toc_object_entries=0"]
-    command = [sys.executable, "-m", "sphinx", *wanted, str(DOCS), str(built)]
+    sphinx = ["-m", "sphinx"] if SOAK else ["-c", QUICK]
+    command = [sys.executable, *sphinx, *wanted, str(DOCS), str(built)]
     done = subprocess.run(
         [*command, "-d", str(tmp_path / "trees")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     remote = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*")
-    for page in built.rglob("*.html"):
+    pages = list(built.rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    for page in pages:
         found = remote.search(page.read_text(encoding="utf-8"))
         assert not found, f"{page.name}: {found and found[0]}"
     for sheet in built.rglob("*.css"):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.soak import some
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -63,7 +64,9 @@ def run(notebook: Any, folder: Path) -> Any:
     return without_times(fresh)
 
 
-@pytest.mark.parametrize("file", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda file: str(file.stem))
+@pytest.mark.parametrize(
+    "file", some(sorted(NOTEBOOKS.glob("*.ipynb")), 1, seed=5), ids=lambda file: str(file.stem)
+)
 def test_a_notebook_runs_and_shows_what_it_was_saved_with(file: Path, tmp_path: Path) -> None:
     saved = nbformat.read(file, as_version=4)
     fresh = run(saved, tmp_path)

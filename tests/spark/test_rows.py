@@ -20,6 +20,7 @@ import pytest
 import voile
 from tests.spark.cluster import ApacheSpark
 from tests.support.published import KINDS
+from tests.support.soak import SOAK
 from voile.engines.duckdb import weighted
 from voile.engines.duckdb.rows import DuckRows
 from voile.engines.spark import rows as spark_rows
@@ -326,7 +327,7 @@ class FakeSession:
         (pd.DataFrame(), "a DataFrame does not count rows"),
         (ClusterEngine, "a type does not count rows"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_engines_that_are_none(release: Any, engine: Any, said: str) -> None:
     for ask in (
@@ -349,6 +350,7 @@ def test_an_interruption_ends_nothing_else(tmp_path: Path, cluster: Cluster) -> 
 # ---------------------------------------------------------------------- Apache Spark
 
 
+@pytest.mark.skipif(not SOAK, reason="runs in a soak")
 def test_answers_of_apache_spark(tmp_path: Path, apache_spark: ApacheSpark) -> None:
     for name in ("view, series", "perturbed"):
         release = published(name, tmp_path)

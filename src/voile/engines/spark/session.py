@@ -210,7 +210,7 @@ class Cluster:
         """
         if not self.keeps_order:
             return max(1, min(parts, MOST_TASKS))
-        usual = said(self.session.conf.get)("spark.sql.shuffle.partitions", "")
+        usual = said(self.session.conf.get)("spark.sql.shuffle.partitions")
         return max(1, min(parts, int(usual) if str(usual).isdigit() else USUAL_TASKS))
 
     @contextmanager
