@@ -102,7 +102,7 @@ def test_signs(check: Number | Claim, agrees: bool | None, sound: bool, word: st
 
 
 def test_files_and_verdict(tmp_path: Path) -> None:
-    (found,) = reproduce([figures.figure(tmp_path / "log", drawn=True)], tmp_path / "out", jobs=2)
+    (found,) = reproduce([figures.figure(tmp_path / "log")], tmp_path / "out", jobs=2)
     assert found.sound
     assert not found.agrees
     assert found.why == "a misprint: forgets <a> factor"
@@ -248,9 +248,7 @@ def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Figu
 @pytest.mark.usefixtures("known")
 def test_exit_1_where_a_figure_does_not_agree_and_should(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    done = RUNNER.invoke(
-        app, ["reproduce", "tests-fig1", "-o", out, "--quick", "--json", "--jobs", "1"]
-    )
+    done = RUNNER.invoke(app, ["reproduce", "tests-fig1", "-o", out, "--quick", "--json"])
     assert done.exit_code == 1
     told = json.loads(done.stdout)
     assert set(told) == {"name", "printed", "measured", "agrees", "why", "files"}
@@ -260,9 +258,7 @@ def test_exit_1_where_a_figure_does_not_agree_and_should(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("known")
 def test_what_people_see(tmp_path: Path) -> None:
-    done = RUNNER.invoke(
-        app, ["reproduce", "--all", "-o", str(tmp_path / "out"), "--quick", "--jobs", "1"]
-    )
+    done = RUNNER.invoke(app, ["reproduce", "--all", "-o", str(tmp_path / "out"), "--quick"])
     assert done.exit_code == 1
     assert "fails" in done.stdout
     assert "forgets <a> factor" in done.stdout

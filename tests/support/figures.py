@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from voile.reproduce import Claim, Figure, Finding, Number, Part, Run, Sample, writing
+from voile.reproduce import Claim, Figure, Finding, Number, Part, Run, Sample
 from voile.reproduce.look import lines
 
 
@@ -67,18 +66,10 @@ def conclude(printed: float, _: Run, results: Sequence[Any]) -> Finding:
     )
 
 
-def conclude_undrawn(printed: float, run: Run, results: Sequence[Any]) -> Finding:
-    """The same in a process that draws nothing from then on: most of the time goes into pictures."""
-    patch.object(writing, "framed", lambda *_: None).start()
-    patch.object(writing, "render", lambda *_: b"a picture").start()
-    return conclude(printed, run, results)
-
-
-def figure(
-    log: Path, *, printed: float = 2.0, name: str = "tests-fig1", drawn: bool = False
-) -> Figure:
-    end = partial(conclude if drawn else conclude_undrawn, printed)
-    return Figure(name, "Tests: how to be sure", "errors", partial(grid, str(log)), end)
+def figure(log: Path, *, printed: float = 2.0, name: str = "tests-fig1") -> Figure:
+    return Figure(
+        name, "Tests: how to be sure", "errors", partial(grid, str(log)), partial(conclude, printed)
+    )
 
 
 def part_of(part: Part, _: Run) -> list[Part]:
