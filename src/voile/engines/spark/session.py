@@ -253,7 +253,7 @@ class Cluster:
         try:
             self._add(name, content, pyfile=True)
         except VoileError:
-            # Sail takes none. Its Python may have Voile; else classes go with each job.
+            # Sail takes none: Voile must be installed there.
             self._refuses_artifacts = True
 
     def _add(self, name: str, content: bytes, **how: bool) -> None:
@@ -265,16 +265,17 @@ class Cluster:
 
     def _check_executors(self) -> None:
         """Refuse executors that lack what jobs need, before any row is read."""
-        if self._refuses_artifacts and not self.address.is_local:
-            by_value()
+        alone = self._refuses_artifacts and not self.address.is_local
+        names = (*NEEDED, "voile") if alone else NEEDED
         output = pa.schema([pa.field("found", pa.string())])
-        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe(NEEDED), ddl(output))
+        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe(names), ddl(output))
         for text in self.table(frame).column("found").to_pylist():
             found = json.loads(text)
             if found["missing"]:
                 raise UsageError(
                     f"executor {found['host']} lacks {', '.join(found['missing'])}",
-                    hint=f"its Python, {found['python']}, needs {', '.join(NEEDED)}",
+                    hint=f"its Python, {found['python']}, needs {', '.join(names)}"
+                    + (": the server takes no modules of ours" if alone else ""),
                 )
             if found["version"] != list(sys.version_info[:2]):
                 there = ".".join(map(str, found["version"]))
@@ -335,13 +336,6 @@ def packed_modules() -> bytes:
             name = f"voile/{file.relative_to(home).as_posix()}"
             packed.writestr(zipfile.ZipInfo(name), file.read_bytes(), zipfile.ZIP_DEFLATED)
     return out.getvalue()
-
-
-def by_value() -> None:
-    """Let classes of ours go with each job, where the server takes no modules."""
-    from pyspark import cloudpickle  # noqa: PLC0415  (only where a cluster is used)
-
-    cloudpickle.register_pickle_by_value(importlib.import_module("voile"))
 
 
 def ddl(schema: pa.Schema) -> str:
