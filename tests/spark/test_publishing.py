@@ -211,8 +211,8 @@ def test_a_value_outside_the_domain_stops_every_kind(table: Path, tmp_path: Path
 def test_an_executor_that_lacks_a_package_is_told_of(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "NEEDED", (*session.NEEDED, "no_such_package"))
     found = voile.read(SparkSource(LOCAL, str(table)))
+    monkeypatch.setattr(session, "NEEDED", (*session.NEEDED, "no_such_package"))
     monkeypatch.setattr(cluster_at(LOCAL), "_ready", False)
     with pytest.raises(UsageError, match="lacks no_such_package") as told_:
         found.complete_rows(["age"])
