@@ -21,7 +21,7 @@ from tests.engines.test_executors import WITHOUT
 from voile.cli import app
 from voile.engines.jobs import KeyCounts
 from voile.engines.spark import SparkSource, session, work
-from voile.engines.spark.session import LOCAL, Address, cluster_at, packed_modules
+from voile.engines.spark.session import LOCAL, ClusterAddress, cluster_at, packed_modules
 from voile.engines.spark.vault import HELD
 from voile.errors import ReleaseError, SchemaError, TableError, UsageError
 from voile.noise import Key
@@ -224,11 +224,13 @@ def test_an_executor_that_lacks_a_package_is_told_of(
 def test_an_address_says_whether_rows_may_go_there() -> None:
     for text in (LOCAL, "sc://127.0.0.1:15002", "sc://localhost", "sc://[::1]:15002",
                  "sc://cluster:15002/;use_ssl=true;token=t"):  # fmt: skip
-        Address.read(text).check_private()
-    assert str(Address.read("sc://cluster:15002/;use_ssl=true;token=t")) == "sc://cluster:15002"
+        ClusterAddress.read(text).check_private()
+    assert (
+        str(ClusterAddress.read("sc://cluster:15002/;use_ssl=true;token=t")) == "sc://cluster:15002"
+    )
     for text in ("sc://cluster", "sc://127.0.0.1.example:15002", "sc://cluster/;use_ssl=no"):
         with pytest.raises(UsageError):
-            Address.read(text).check_private()
+            ClusterAddress.read(text).check_private()
 
 
 def test_a_table_that_changes_while_it_is_read_is_refused(table: Path, tmp_path: Path) -> None:

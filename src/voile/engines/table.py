@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Unpack, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Unpack, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,6 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.arrow import arrow_array
 from voile.engines.findings import ColumnFinding, refuse_undecided
-from voile.engines.jobs import CodedJob, TypedJob, added_up
-from voile.engines.members import LocalMembers, Members
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean, spelled
 from voile.options import choices
@@ -26,6 +24,10 @@ from voile.progress import Progress
 from voile.schema import Attribute, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type
 from voile.schema.infer import ColumnProfile, infer_attribute
+
+if TYPE_CHECKING:
+    from voile.engines.jobs import CodedJob, TypedJob
+    from voile.engines.members import Members
 
 Nulls = choices.Nulls
 NULLS: tuple[Nulls, ...] = get_args(Nulls)
@@ -288,6 +290,8 @@ class Table(Protocol):
         self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
     ) -> Members:
         """The rows by key, wherever the engine leaves them."""
+        from voile.engines.members import LocalMembers  # noqa: PLC0415  (answering needs none)
+
         keys = self.keys(schema, drop_nulls=drop_nulls, progress=progress)
         return LocalMembers(schema.sizes, keys)
 
@@ -301,6 +305,8 @@ class Table(Protocol):
         progress: Progress | None = None,
     ) -> pa.Table:
         """What a job sums of the rows' codes, wherever the rows lie."""
+        from voile.engines.jobs import added_up  # noqa: PLC0415  (answering needs none)
+
         batches = self.coded(schema, drop_nulls=drop_nulls, clamp=clamp, progress=progress)
         return added_up(job(batch.codes for batch in batches), job.output)
 
@@ -308,6 +314,8 @@ class Table(Protocol):
         self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
     ) -> pa.Table:
         """What a job sums of the rows' values, wherever the rows lie."""
+        from voile.engines.jobs import added_up  # noqa: PLC0415  (answering needs none)
+
         return added_up(job(self.typed(names, drop_nulls=drop_nulls)), job.output)
 
     def columns_of_codes(

@@ -64,7 +64,7 @@ TASKS = 4
 
 
 @dataclass(frozen=True)
-class Address:
+class ClusterAddress:
     """Where a server is, and whether the way there is encrypted."""
 
     text: str
@@ -73,7 +73,7 @@ class Address:
     encrypted: bool = False
 
     @classmethod
-    def read(cls, text: str) -> Address:
+    def read(cls, text: str) -> ClusterAddress:
         """`local`, or sc://HOST:PORT/;option=value;…"""
         if text == LOCAL:
             return cls(text)
@@ -115,7 +115,7 @@ class Address:
             return
         raise UsageError(
             f"private rows would go unencrypted to {self}",
-            hint=f'encrypt the connection: --spark "{self}/;use_ssl=true"',
+            hint=f'encrypt the connection: "{self}/;use_ssl=true"',
         )
 
     def check_reached(self) -> None:
@@ -125,7 +125,7 @@ class Address:
         except OSError as error:
             raise UsageError(
                 f"no Spark Connect server answers at {self}: {error.strerror or error}",
-                hint="start one with sbin/start-connect-server.sh, or use --spark local",
+                hint="start one with sbin/start-connect-server.sh, or use local, which starts Sail",
             ) from None
 
 
@@ -137,7 +137,7 @@ def hidden(text: str) -> str:
 class Cluster:
     """A session of a Spark Connect server."""
 
-    def __init__(self, session: Any, address: Address) -> None:
+    def __init__(self, session: Any, address: ClusterAddress) -> None:
         self.session, self.address = session, address
         self._ready = False
         self._lock = threading.Lock()
@@ -154,7 +154,7 @@ class Cluster:
             for known in _KNOWN.values():
                 if known.session is session:
                     return known
-        return cls(session, Address.read(address_of(session)))
+        return cls(session, ClusterAddress.read(address_of(session)))
 
     # ------------------------------------------------------------------ what it has
 
@@ -228,7 +228,7 @@ class Cluster:
         if self._refuses_artifacts:
             raise UsageError(
                 f"the server at {self.address} takes no artifacts, by which keys of coins travel",
-                hint="use --spark local for Sail, or a server of Apache Spark 4",
+                hint="use local for Sail, or a server of Apache Spark 4",
             )
         sealed, opener = keys.sealed()
         name = f"voile-{hashlib.sha256(sealed).hexdigest()[:32]}.bin"
@@ -359,7 +359,7 @@ _SERVERS: list[Any] = []
 
 def cluster_at(text: str, *, private: bool = True) -> Cluster:
     """The cluster at an address; `private` if rows of people are read there."""
-    address = Address.read(text)
+    address = ClusterAddress.read(text)
     if private:
         address.check_private()
     with _LOCK:
@@ -368,7 +368,7 @@ def cluster_at(text: str, *, private: bool = True) -> Cluster:
         return _KNOWN[text]
 
 
-def connected(address: Address) -> Cluster:
+def connected(address: ClusterAddress) -> Cluster:
     """A new session."""
     needed("pyspark.sql.connect", "pyspark-client")
     with warnings.catch_warnings(), as_a_file():
@@ -387,7 +387,7 @@ def connected(address: Address) -> Cluster:
     return Cluster(session, address)
 
 
-def new_session(where: str, address: Address) -> Any:
+def new_session(where: str, address: ClusterAddress) -> Any:
     """A session; what goes to this machine goes by no proxy."""
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
@@ -437,7 +437,7 @@ def needed(module: str, package: str) -> None:
         importlib.import_module(module.partition(".")[0])
     except ImportError:
         raise UsageError(
-            f"--spark needs the package {package}, which is not installed",
+            f"a cluster needs the package {package}, which is not installed",
             hint="pip install 'voile[spark]'" + (" pysail" if package == "pysail" else ""),
         ) from None
 

@@ -31,13 +31,13 @@ from voile.errors import TableError, spelled
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Bernoulli, Gaps, Stream
-from voile.noise.subkeys import Streams
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 
 if TYPE_CHECKING:
     from voile.answering.count_law import Part
     from voile.engines.members import Members
+    from voile.noise.subkeys import Streams
     from voile.options.choices import Form
     from voile.privacy import LikelihoodRatio
 

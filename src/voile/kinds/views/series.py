@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +35,14 @@ from voile.kinds.views.deviation import (
     normal_bound,
 )
 from voile.noise import Gaps
-from voile.noise.subkeys import Streams
 from voile.options.choices import Form
 from voile.privacy import LikelihoodRatio
 from voile.privacy.series import SeriesNoise, noise_variance
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
+
+if TYPE_CHECKING:
+    from voile.noise.subkeys import Streams
 
 Counts = npt.NDArray[np.uint32]
 COUNTS = "(0|[1-9][0-9]{0,9})(,(0|[1-9][0-9]{0,9}))*"

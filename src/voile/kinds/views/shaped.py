@@ -32,11 +32,11 @@ from voile.kinds.views.alphabeta import Records, deviation_bound, distinct, merg
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
-from voile.noise.subkeys import Streams
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import PARTS, Codes, Product
 
 if TYPE_CHECKING:
+    from voile.noise.subkeys import Streams
     from voile.options.choices import Form
     from voile.privacy import LikelihoodRatio
     from voile.query.domain import Weights
