@@ -69,7 +69,7 @@ docs: setup
 # Refresh the pins. The file records names, versions and hashes, and no address.
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-annotate --extra plots --extra postgres --extra dev --extra docs --extra bench \
+	  --no-emit-index-url --no-annotate --extra plots --extra studio --extra postgres --extra dev --extra docs --extra bench \
 	  pyproject.toml -o constraints.txt
 
 clean:

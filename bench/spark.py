@@ -10,9 +10,7 @@ from bench.child import Outcome, TaskError, run
 from bench.result import Result
 
 NAME = "spark"
-JOBS = ("view", "marginals", "perturb", "k-anonymize", "question")
-LARGEST = {"k-anonymize": 10**7}
-"""Classes are cut by the driver, which holds all rows."""
+JOBS = ("view", "marginals", "perturb", "k-anonymize", "fingerprint", "question")
 GROWTH = 1.2
 """How much more a row may cost in a table of ten times the rows."""
 
@@ -28,8 +26,6 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
             path = str(Path(folder) / f"people{size}.parquet")
             run("spark_work:make", rows=size, path=path)
             for job in JOBS:
-                if size > LARGEST.get(job, size):
-                    continue
                 for engine in engines:
                     try:
                         found[job, engine, size] = run(

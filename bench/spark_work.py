@@ -16,6 +16,8 @@ from bench.publish_work import column
 from voile.schema import Attribute, Range, Schema, Values
 
 TICKS = os.sysconf("SC_CLK_TCK")
+SERVERS: list[int] = []
+"""Sessions of Apache Spark's processes: their guard makes them nobody's children."""
 REGIONS = tuple(f"region {i:02d}" for i in range(20))
 GRADES = tuple(f"grade {i}" for i in range(8))
 PEOPLE = Schema((
@@ -84,8 +86,18 @@ def classes(table: Any, folder: Path) -> Any:
     )  # fmt: skip
 
 
+def fingerprint(table: Any, folder: Path) -> Any:
+    """What the register keeps of the rows, under a key that is nobody's."""
+    from voile.register import sketch
+    from voile.register.keys import FingerprintKey
+
+    del folder
+    return sketch.fingerprint(table, FingerprintKey(bytes(32)))
+
+
 JOBS: dict[str, Callable[[Any, Path], Any]] = {
     "view": view, "marginals": marginals, "perturb": perturbed, "k-anonymize": classes,
+    "fingerprint": fingerprint,
 }  # fmt: skip
 
 
@@ -100,10 +112,13 @@ def run_job(job: str, path: str, engine: str) -> dict[str, Any]:
             )
         else:
             task = lambda: JOBS[job](table, Path(folder))  # noqa: E731
+            if job == "fingerprint":
+                len(table)  # which publishing counts in any case
+                fingerprint(source("dataset:scores", None), Path(folder))  # loads Numba
         cpu, start = cpu_of_all(), time.perf_counter()
         done = task()
         seconds, used = time.perf_counter() - start, cpu_of_all() - cpu
-        rows = 0 if job == "question" else done.manifest.rows
+        rows = 0 if job in ("fingerprint", "question") else done.manifest.rows
         size = sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())
         return {
             "seconds": seconds, "cpu": used, "rows_out": rows, "bytes_out": size,
@@ -149,14 +164,24 @@ def reached(engine: str) -> Iterator[str | None]:
     from tests.spark.cluster import ApacheSpark
 
     server = ApacheSpark.start(Path(tempfile.mkdtemp(prefix="voile-spark-")) / "server")
+    SERVERS.append(server.session)
+    cluster = cluster_at(server.address)
     try:
-        cluster_at(server.address).prepare()
+        cluster.prepare()
         yield server.address
+        cluster.session.stop()  # else the client looks for its server for minutes when it ends
     finally:
         server.stop()
 
 
 # ---------------------------------------------------------------------- all processes
+
+
+def others() -> list[int]:
+    """The processes that work for this one: its own, and those of a server that it started."""
+    from tests.spark.cluster import members
+
+    return [*descendants(os.getpid()), *(pid for session in SERVERS for pid in members(session))]
 
 
 def descendants(of: int) -> list[int]:
@@ -180,7 +205,7 @@ def descendants(of: int) -> list[int]:
 def cpu_of_all() -> float:
     """CPU-seconds of this process and of all that it has started, living or ended."""
     total = 0.0
-    for pid in [os.getpid(), *descendants(os.getpid())]:
+    for pid in [os.getpid(), *others()]:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -192,7 +217,7 @@ def cpu_of_all() -> float:
 def peaks_of_others() -> dict[str, int]:
     """The largest peak of memory of each kind of process that this one has started, in bytes."""
     found: dict[str, int] = {}
-    for pid in descendants(os.getpid()):
+    for pid in others():
         try:
             status = Path(f"/proc/{pid}/status").read_text()
             name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

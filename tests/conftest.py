@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.browser import CHROMIUM
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
 from tests.support.soak import rounds
@@ -53,6 +54,15 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="voile-cache-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["XDG_CACHE_HOME"] = folder
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tests of pages that did not run are no proof: say so where nobody overlooks it."""
+    if CHROMIUM is None:
+        terminalreporter.section("NO BROWSER", red=True, bold=True)
+        terminalreporter.write_line(
+            "Chromium is not installed: no page was tested. On Debian: apt-get install chromium"
+        )
 
 
 def pytest_collection() -> None:

@@ -68,7 +68,7 @@ class Kernel:
             for name in self.py_func.__code__.co_names:
                 if isinstance(names.get(name), Kernel) and names[name] is not self:
                     names[name] = names[name].machine_code
-            found = cast(Callable[..., Any], numba.njit(cache=True, nogil=True)(self.py_func))
+            found = translated(numba, self.py_func)
             if names.get(self.py_func.__name__) is self:
                 names[self.py_func.__name__] = found  # so that it may call itself
             return found
@@ -80,3 +80,11 @@ class Kernel:
                 hint=f"pip install numba; it could not be imported: {error}",
             ) from error
         return self.instead
+
+
+def translated(numba: Any, function: FunctionType) -> Callable[..., Any]:
+    """Numba's function, kept on disk unless there is no file beside which to keep it."""
+    try:
+        return cast(Callable[..., Any], numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # modules that a job brought to a server lie in memory
+        return cast(Callable[..., Any], numba.njit(nogil=True)(function))

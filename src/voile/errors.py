@@ -63,9 +63,13 @@ class ReleaseError(VoileError):
 
 
 class QueryError(VoileError):
-    """The SQL is not a query that can be answered; carries where in the text."""
+    """The SQL is not a query that can be answered; `start` is where in the text, if known."""
 
     exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "", start: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.start = start
 
 
 def did_you_mean(wrong: str, known: list[str]) -> str:

@@ -13,6 +13,7 @@ from voile.register import chosen_register
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from voile.kinds.classes.column_hierarchy import ColumnHierarchy
     from voile.kinds.classes.generalizing import Generalized
     from voile.kinds.classes.options import ClassKeywords, GeneralizeKeywords
     from voile.kinds.classes.publishing import Grouped
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from voile.kinds.perturbed.options import PerturbKeywords
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.perturbed.release import LocalRelease
+    from voile.kinds.publishing import PublishResult
     from voile.kinds.release import Release
     from voile.kinds.views.options import ViewKeywords
     from voile.kinds.views.publishing import Publication
@@ -33,26 +35,33 @@ if TYPE_CHECKING:
     from voile.options.choices import Form, Method
     from voile.progress import Progress
     from voile.register import RegisterChoice
+    from voile.schema import Schema
     from voile.signing import KeySource
 
 __all__ = [
+    "ColumnHierarchy",
     "Generalized",
     "Grouped",
     "Perturbation",
     "Progress",
     "Publication",
+    "PublishResult",
+    "column_hierarchy",
     "generalize",
     "group_table",
     "perturb",
     "perturb_table",
     "publish",
     "publish_table",
+    "published",
 ]
 
 _HOMES = {
+    "voile.kinds.classes.column_hierarchy": ("ColumnHierarchy",),
     "voile.kinds.classes.generalizing": ("Generalized",),
     "voile.kinds.classes.publishing": ("Grouped",),
     "voile.kinds.perturbed.publishing": ("Perturbation",),
+    "voile.kinds.publishing": ("PublishResult",),
     "voile.kinds.views.publishing": ("Publication",),
     "voile.progress": ("Progress",),
 }
@@ -163,19 +172,20 @@ def publish(
     `register` is its path or address, else the usual one; False writes nothing down.
     """
     named = dict(zip(POSITIONAL, given, strict=False))
+    return published(table, method, register=register, **named, **options).release
+
+
+def published(
+    table: Any, method: str | None = None, *, register: RegisterChoice = None, **options: Any
+) -> PublishResult:
+    """The same as `publish`, with what the steward should know: it may hold true counts."""
     chosen = chosen_register(register)
-    if method is None:
-        asked = {*named, *options} - PLACING
-        method = implied_method(asked)
+    method = method or implied_method(set(options) - PLACING)
     if method == AUTO:
         from voile.kinds.automatic import publish_best  # noqa: PLC0415  (one way among several)
 
-        return publish_best(table, register=chosen, **named, **options).release
-    return (
-        publishing_kind(method)
-        .publish(table, method=method, register=chosen, **named, **options)
-        .release
-    )
+        return publish_best(table, register=chosen, **options)
+    return publishing_kind(method).publish(table, method=method, register=chosen, **options)
 
 
 AUTO = "auto"
@@ -297,3 +307,35 @@ def group_table(table: Any, *, register: RegisterChoice = None, **options: Any) 
     from voile.kinds.classes import publishing  # noqa: PLC0415  (one kind, and not the others)
 
     return publishing.group_table(table, register=chosen_register(register), **options)
+
+
+def column_hierarchy(
+    table: Any,
+    column: str,
+    *,
+    schema: Schema | str | Path | None = None,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> ColumnHierarchy:
+    """The coarser values that a column's values may be replaced by, and the rows under each.
+
+    At most one option says how it is built: `multiples`, `equal_width`, `equal_depth`, `dates`,
+    `mask`, `prefixes`, `mapping` (groups in a file), `suggest_by` (a sensitive column) or `file`,
+    in the form of ARX; `fanout` is how many ranges are joined into one. Without one it is the
+    hierarchy that ships with the table, or the usual one. `schema` is a codebook with the column.
+    `to` writes the hierarchy to a file that ARX and `voile publish` read.
+    """
+    from voile.engines import connect  # noqa: PLC0415  (to publish takes none of these)
+    from voile.kinds.classes import column_hierarchy as built  # noqa: PLC0415
+    from voile.kinds.classes.options import HierarchyOptions  # noqa: PLC0415
+    from voile.schema import Schema  # noqa: PLC0415
+
+    asked = HierarchyOptions(**options)
+    if to is not None:
+        built.check_target(Path(to), overwrite=overwrite)
+    codebook = Schema.open(schema) if isinstance(schema, str | Path) else schema
+    found = built.column_hierarchy(connect(table), column, asked, codebook)
+    if to is not None:
+        found.save(to, overwrite=overwrite)
+    return found

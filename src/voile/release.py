@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.kinds.release import Release
 from voile.kinds.signatures import SignedRelease, sign
-from voile.kinds.verification import verify
+from voile.kinds.verification import Verification, examine, verify
 
 if TYPE_CHECKING:
     from voile.kinds.classes.release import ClassRelease
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClassRelease", "ConjunctRelease", "LocalRelease", "MarginalRelease", "Release",
-    "SignedRelease", "ViewRelease", "sign", "verify",
+    "SignedRelease", "Verification", "ViewRelease", "examine", "sign", "verify",
 ]  # fmt: skip
 
 _HOMES = {

@@ -27,6 +27,25 @@ def rounded(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4g}"
 
 
+UNIT = 1000
+
+
+def number(value: float | None) -> str:
+    """A number for reading, or a dash."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:,.4g}" if value < UNIT or math.isinf(value) else f"{value:,.0f}"
+
+
+def bytes_in_words(size: float) -> str:
+    """A size in the unit that fits."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < UNIT:
+            return f"{size:,.3g} {unit}"
+        size /= UNIT
+    return f"{size:,.3g} TB"
+
+
 NEARLY_SURE = 0.99
 """Above this a bound on a belief says next to nothing."""
 

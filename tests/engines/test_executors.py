@@ -27,6 +27,7 @@ from voile.kinds.perturbed.retention import ColumnNoise, WholeRows
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.shaped import Shaped
 from voile.noise import Key
+from voile.register.gathering import ColumnSet, GatherRows, SketchSearch
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 from voile.schema.index import FEW, Product, code_type, whole_parts
 
@@ -120,6 +121,20 @@ def encoded() -> bytes:
     return np.stack(found).tobytes()
 
 
+def fingerprint() -> bytes:
+    """What the register's fingerprint gathers of rows of several types."""
+    rng = np.random.default_rng(7)
+    table = pa.table({
+        "age": arrow_array(rng.integers(0, 99, 9000)), "income": arrow_array(rng.random(9000)),
+        "town": pa.array([f"Town {i % 700}" for i in range(9000)]),
+    })  # fmt: skip
+    columns = np.array([3, 5, 7], np.uint64)
+    search = SketchSearch(
+        np.array([1, 2], np.uint64), np.uint64(3), columns, [ColumnSet((0, 1, 2))]
+    )
+    return GatherRows()([table], search.secrets())
+
+
 def results(folder: Path) -> dict[str, str]:
     """The hash of what each piece of work gives."""
     declared = ColumnNoise(4, 0.3, "declared", (1, 2, 3, 2**40))
@@ -133,6 +148,7 @@ def results(folder: Path) -> dict[str, str]:
         "column with its own values": lambda: perturbed(ColumnNoise(7, 0.4, "identity")),
         "whole rows": whole_rows,
         "encoded": encoded,
+        "fingerprint": fingerprint,
     }
     assert voile.engines.__all__
     return {name: hashlib.sha256(work()).hexdigest() for name, work in works.items()}

@@ -21,7 +21,7 @@ from voile.cli import app
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.attack.beliefs import reason
 from voile.evaluate.attack.carry_out import attack, read_groups
-from voile.evaluate.attack.page import page
+from voile.evaluate.attack.page import report
 from voile.evaluate.attack.priors import choose_prior, uniform
 from voile.evaluate.attack.targets import UNKNOWN, read_targets, tuples_of
 from voile.kinds.views.series import Series
@@ -412,7 +412,10 @@ def test_priors_of_a_model_are_those_of_its_table(release: ViewRelease) -> None:
     assert np.exp(apart[where[0]]) == pytest.approx(math.prod(share), rel=1e-9)
     together = choose_prior("tree", release, model=frame).log_weights(codes)
     made = attack(release, read_targets(frame.head(3), SCHEMA), prior="product", model=frame)
-    assert not made.publishable and "Not for publication" in page(made).decode()
+    assert (
+        not made.publishable
+        and "Not for publication" in report(made, "targets.csv").page().decode()
+    )
     impossible = (codes[0] == 0) & (codes[1] == 1)  # nobody of 20 lives in 02
     assert np.exp(apart[impossible]).sum() > 0.05
     assert np.exp(together[impossible]).sum() < 1e-3
@@ -530,7 +533,7 @@ def test_all_views_of_a_series_are_evidence_from_one_of_them_on(
     for since in (1, 2):
         found = attack(series, targets, prior=0.01, since=since)
         assert found.since == since and found.to_dict()["since"] == since
-        assert f"since view {since}" in page(found).decode()
+        assert f"since view {since}" in report(found, "targets.csv").page().decode()
         for belief in found.beliefs:
             first, second = belief.seen
             again = noise.seen if first else noise.unseen[1]
@@ -575,8 +578,8 @@ def test_the_exposed_are_counted_whether_the_promise_covers_them_or_not(
         "1 of 3 people: the adversary ends up all but sure (≥ 95 %) of what it did not know; the "
         "promise does not cover them (their prior was above d = 0.05)."
     )
-    made = page(found).decode()
-    assert made.index("1 of 3 people") < made.index("Adversary:")
+    made = report(found, "targets.csv").page().decode()
+    assert made.index("1 of 3 people") < made.index("<table")
     assert "of the 1 covered: rose above γ" in made
     assert "of the 2 not covered (prior above d = 0.05): now above γ" in made
 
@@ -616,7 +619,7 @@ def test_the_header_says_what_is_believed_of_whom(release: ViewRelease, tmp_path
 
 def test_the_page_stands_alone_and_escapes_names(release: ViewRelease, tmp_path: Path) -> None:
     text = f'name,{HEADER}\n"<script>alert(1)</script>",{JOE}\nEve,20,,,45,\n'
-    made = page(attack(release, written(tmp_path, text))).decode()
+    made = report(attack(release, written(tmp_path, text)), "targets.csv").page().decode()
     assert "<script" not in made
     assert "&lt;script&gt;" in made
     assert "<svg" in made
@@ -660,7 +663,7 @@ def test_a_narrow_terminal_cuts_no_number(
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (["-o", "report.pdf"], "is no page"),
+        (["-o", "report.doc"], "ends in .doc"),
         (["--targets", "nobody.csv"], "no file"),
         (["--prior", "2"], "no probability"),
     ],

@@ -643,24 +643,27 @@ def test_what_a_steward_sees(people: str) -> None:
 
 def test_pictures(people: str, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    from voile.evaluate import drawing
+    from voile.evaluate.pages import write_report
     from voile.evaluate.planning import plot
     from voile.evaluate.planning.boundary import boundary_of, draw
+    from voile.evaluate.planning.page import boundary_report, plan_report
 
     path = tmp_path / "plan.svg"
     sql = "select town, count(*), avg(age) from p group by town"
     found = small(people, on=[sql, sql], max_error=50)
-    drawing.save(lambda: plot.draw(found), path, overwrite=False)
+    drawn = (lambda: plan_report(found)), (lambda: plot.draw(found))
+    write_report(path, *drawn, overwrite=False)
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
     assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
-        drawing.save(lambda: plot.draw(found), path, overwrite=False)
+        write_report(path, *drawn, overwrite=False)
     plane = boundary_of(people)
-    drawing.save(lambda: draw(plane), tmp_path / "boundary.html", overwrite=False)
+    both = (lambda: boundary_report(plane, "voile plan people")), (lambda: draw(plane))
+    write_report(tmp_path / "boundary.html", *both, overwrite=False)
     page = (tmp_path / "boundary.html").read_text()
-    assert "excluded: d ≥ γ" in page or "excluded: d \\u2265" in page
+    assert "excluded: d ≥ γ" in page
     assert 'src="http' not in page
 
 

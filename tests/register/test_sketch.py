@@ -13,14 +13,13 @@ import pytest
 import voile
 from tests.support.soak import rounds
 from tests.support.soak import some as sampled
+from voile.register.gathering import SAMPLE
 from voile.register.keys import FingerprintKey
 from voile.register.sketch import (
-    SAMPLE,
     RowOverlap,
     RowSketch,
     compare,
     fingerprint,
-    sip_hashes,
 )
 
 KEY = FingerprintKey(b"a key of the tests, 32 bytes....")
@@ -47,14 +46,6 @@ def surely(before: object, now: object) -> RowOverlap:
     found = met(before, now)
     assert found is not None and found.is_same, found
     return found
-
-
-def test_the_hash_is_siphash() -> None:
-    """The vector of the paper (Aumasson, Bernstein, 2012, Appendix A)."""
-    key = np.frombuffer(bytes(range(16)), np.uint64)
-    found = np.empty(1, np.uint64)
-    sip_hashes(np.arange(15, dtype=np.uint8), np.array([0, 15]), key, found)
-    assert int(found[0]) == 0xA129CA6149BE45E5
 
 
 # ---------------------------------------------------------------------- what is recognised

@@ -120,6 +120,22 @@ def test_budget_schema_and_history(server: Served) -> None:
     assert server.request("GET", "/history", token=server.analyst).data["history"] == []
 
 
+def test_what_is_asked_again_is_in_ones_own_history(server: Served) -> None:
+    ledger = server.service.ledger
+    bob, _ = ledger.issue("bob", queries=5)
+    server.query(COUNT, bob)
+    same = COUNT.upper()
+    assert server.query(same, server.analyst).data["charged"] == 0
+    ledger.record("bob", [])  # what was noted before is on disk then
+    found = server.request("GET", "/history", token=server.analyst).data
+    assert found["history"] == []
+    (again,) = found["repeats"]
+    assert again["question"] == {"sql": same, "subset": "all"}  # in one's own words
+    assert again["entries"] == [1]
+    own = server.request("GET", "/history", token=bob).data
+    assert own["repeats"] == [] and len(own["history"]) == 1
+
+
 def test_history_is_newest_first_and_bounded(server: Served) -> None:
     for age in (10, 20, 30):
         server.query(f"select count(*) from people where age > {age}")

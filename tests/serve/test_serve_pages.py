@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-import shutil
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.support.browser import launched, needs_browser
 from tests.support.paths import ROOT
+from tests.support.running import voile
 from tests.support.serving import running
 from voile.errors import UsageError
 from voile.remote.client import Server
 from voile.serve.creation import begin
 from voile.serve.steward import ledger_of
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 MARKUP = "<img src=x onerror=window.hacked=1>"
 """What must stay text wherever it is shown."""
 CITIES = ["Aachen", "Bergen", "Cork", MARKUP]
 ROWS = 3000
 PAGES = files("voile.serve") / "pages"
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+SHARED = files("voile.web") / "static"
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         who: ledger.issue(who, queries=queries, group=group)[0]
         for who, queries, group in [
             ("iris", 20, "north"), ("ben", 8, None), ("eve", 1, None), ("gone", 5, None),
-            (MARKUP, 6, None), ("free", None, None),
+            (MARKUP, 6, None), ("free", None, None), ("builder", 10, None),
         ]
     }  # fmt: skip
     tokens["ada"] = ledger.issue("ada", role="admin")[0]
@@ -84,10 +83,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
+    with launched() as found:
+        yield found
 
 
 @dataclass
@@ -228,6 +225,38 @@ def test_the_cost_is_shown_before_it_is_spent(place: Place, seen: Seen) -> None:
     assert reply.charged == 0
     expect(page.locator("#history td").nth(1)).to_have_text("2")
     expect(page.locator("#history button").first).to_have_text(sql)
+
+
+@needs_browser
+def test_the_cost_names_the_column_whose_error_it_tells(place: Place, seen: Seen) -> None:
+    page, api = seen.enter(place, "iris"), place.api("iris")
+    sql = "select count(*) as people, avg(age) as mean from people where sex = 'Female'"
+    price(page, sql)
+    known = api.cost(sql).stderr
+    assert known["people"] is not None and known["mean"] is None
+    said = page.locator("#cost")
+    expect(said).to_contain_text("The standard error of people will be")
+    expect(said).to_contain_text("That of mean depends on the answer.")
+
+
+@needs_browser
+def test_what_is_asked_again_is_in_the_history_at_a_time_with_a_zone(
+    place: Place, seen: Seen
+) -> None:
+    page = seen.enter(place, "free")
+    sql = "select count(*) from people where age < 33"
+    ask(page, sql)
+    expect(page.locator("#history td").nth(1)).to_have_text("1")
+    page.locator("#ask").click()
+    expect(page.locator("#history tbody tr")).to_have_count(2)
+    expect(page.locator("#history td").nth(1)).to_have_text("free")
+    expect(page.locator("#history button").first).to_have_text(sql)
+    zone = page.evaluate(
+        "new Intl.DateTimeFormat(undefined, {timeZoneName: 'short'}).formatToParts(new Date())"
+        ".find((part) => part.type === 'timeZoneName').value"
+    )
+    for place_of_time in page.locator("#history .small").all():
+        expect(place_of_time).to_contain_text(zone)
 
 
 @needs_browser
@@ -446,6 +475,73 @@ def test_who_has_no_budget_of_their_own_sees_that_of_everybody(place: Place, see
     assert lines == ["Everybody"]
 
 
+# ---------------------------------------------------------------------- the builder
+
+
+@needs_browser
+def test_clicks_write_sql_and_cost_nothing_until_it_is_asked(place: Place, seen: Seen) -> None:
+    page, api = seen.enter(place, "builder"), place.api("builder")
+    left = api.budget()["remaining"]
+    page.locator("#schema details.column").nth(1).locator("summary").click()
+    page.locator("#schema").get_by_role("button", name="Female", exact=True).click()
+    sql = "select count(*) from people where sex = 'Female'"
+    expect(page.get_by_label("SQL")).to_have_value(sql)
+    expect(page.locator("#ask")).to_have_text("Ask (costs 1)")
+    page.locator("#schema details.column").nth(2).locator("summary").click()
+    page.locator("#schema details.column").nth(2).get_by_role("button", name="Group by").click()
+    page.get_by_label("Show").select_option("avg")
+    sql = 'select "home town", avg(age)\nfrom people\nwhere sex = \'Female\'\ngroup by "home town"'
+    expect(page.get_by_label("SQL")).to_have_value(sql)
+    expect(page.locator("#ask")).to_have_text("Ask (costs 2)")
+    assert api.budget()["remaining"] == left
+    assert not any(url.endswith("bars.json") for url in seen.requests)
+    page.locator("#ask").click()
+    expect(page.locator("#answer .charged")).to_contain_text("Charged 2")
+    page.get_by_label("SQL").fill("select count(*) from people where age between 20 and 29")
+    expect(page.get_by_role("button", name="Remove age: 20 to 29")).to_be_visible()
+    expect(page.get_by_label("Show")).to_have_value("count")
+    page.get_by_label("SQL").fill("select count(*) from people where age > 3 or age < 2")
+    expect(page.locator(".beyond")).to_contain_text("beyond the builder")
+
+
+@needs_browser
+def test_what_is_taken_along_asks_the_same_again_for_nothing(
+    place: Place, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, api = seen.enter(place, "builder"), place.api("builder")
+    sql = 'select "home town", count(*) as n from people where age > 30 group by "home town"'
+    ask(page, sql)
+    left = api.budget()["remaining"]
+    again = api.ask(sql)
+    with page.expect_download() as got:
+        page.locator("#answer").get_by_role("button", name="CSV").click()
+    rows = [*csv.DictReader(got.value.path().read_text(encoding="utf-8").splitlines())]
+    assert [row["home town"] for row in rows] == CITIES
+    for row, wanted in zip(rows, again.rows, strict=True):
+        ends = {"n": "estimate", "n_stderr": "stderr", "n_low": "low", "n_high": "high"}
+        for name, part in ends.items():
+            assert float(row[name]) == pytest.approx(wanted["n"][part])
+    with page.expect_download() as got:
+        page.locator("#answer").get_by_role("button", name="JSON").click()
+    assert json.loads(got.value.path().read_text())["rows"] == again.to_dict()["rows"]
+    sql_text, python, shell, curl = page.locator("#answer .take pre").all_text_contents()
+    assert sql_text == sql
+    monkeypatch.setenv("VOILE_TOKEN", place.tokens["builder"])
+    printed: list[Any] = []
+    exec(python, {"print": printed.append})  # noqa: S102  (what the page says, as it stands)
+    assert printed[0].rows == again.rows
+    asked = voile(*shlex.split(shell)[1:])
+    assert json.loads(asked.stdout)["rows"] == again.to_dict()["rows"]
+    words = shlex.split(curl)
+    assert json.loads(words[-1]) == {"sql": sql, "subset": "all", "confidence": 0.95}
+    assert place.tokens["builder"] not in curl
+    assert api.budget()["remaining"] == left
+    page.goto("about:blank")
+    page.goto(f"{place.url}/#sql={quote(sql)}")
+    expect(page.get_by_label("SQL")).to_have_value(sql)
+    expect(page.locator("#ask")).to_have_text("Ask (free)")
+
+
 # ---------------------------------------------------------------------- admins
 
 
@@ -616,9 +712,12 @@ def test_no_script_makes_markup_of_text_and_nothing_is_from_elsewhere() -> None:
     )
     known = "http://www.w3.org/2000/svg"
     found = [
-        file for file in PAGES.iterdir() if file.name.endswith((".js", ".html", ".css", ".svg"))
+        file
+        for folder in (PAGES, SHARED)
+        for file in folder.iterdir()
+        if file.name.endswith((".js", ".html", ".css", ".svg"))
     ]
-    assert len(found) >= 8
+    assert len(found) >= 12
     for file in found:
         text = file.read_text(encoding="utf-8")
         assert not forbidden.search(text), file.name
@@ -634,3 +733,5 @@ def test_a_wheel_has_the_pages() -> None:
     inside = {file.distribution_path for file in builder.recurse_included_files()}
     for file in PAGES.iterdir():
         assert f"voile/serve/pages/{file.name}" in inside
+    for file in SHARED.iterdir():
+        assert f"voile/web/static/{file.name}" in inside

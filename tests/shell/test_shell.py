@@ -556,7 +556,7 @@ def test_pictures_have_the_signature_of_their_format(
     session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert perform(session, "select town, count(*) from people group by town")
-    signatures = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg", "html": b"<!DOCTYPE html"}
+    signatures = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg", "html": b"<!doctype html"}
     for kind, signature in signatures.items():
         assert perform(session, f".plot 'my picture.{kind}'")
         assert Path(f"my picture.{kind}").read_bytes().startswith(signature)

@@ -11,25 +11,27 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from tests.support.paths import ROOT
 
 HOME = ROOT / ".spark"
 EXECUTORS = 2
 OLDEST_JAVA = 17
-LONGEST = 120
+LONGEST = 300
 """Seconds that a server may take to start."""
 
 STARTED = re.compile(r"Spark Connect server started at: \S*:(\d+)")
@@ -55,13 +57,34 @@ class ApacheSpark:
         """What Spark records of its jobs: one file, a line of JSON for each event."""
         return self.folder / "events"
 
+    def recorded(self, kind: str) -> list[dict[str, Any]]:
+        """The events of a kind that are recorded so far."""
+        found = []
+        for file in self.events.rglob("*"):
+            if file.is_file():
+                for line in read_bytes(file).splitlines():
+                    with suppress(ValueError):  # the last line may be half written
+                        event = json.loads(line)
+                        if event["Event"] == f"SparkListener{kind}":
+                            found.append(event)
+        return found
+
     @property
     def log(self) -> str:
         return read_log(self.folder)
 
     @classmethod
-    def start(cls, folder: Path) -> ApacheSpark:
-        """A server whose files are all below this new folder."""
+    def start(
+        cls,
+        folder: Path,
+        settings: Mapping[str, object] | None = None,
+        *,
+        hosts: Sequence[str] = (),
+    ) -> ApacheSpark:
+        """A server whose files are all below this new folder; it may have further settings.
+
+        With `hosts`, addresses of this machine, each has an executor: to Spark these are machines.
+        """
         for name in ("events", "logs", "local", "temporary", "home"):
             (folder / name).mkdir(parents=True)
         # Executors write into Spark's home, so that each server has a home of links.
@@ -72,7 +95,7 @@ class ApacheSpark:
         with (folder / "server.log").open("w") as log:
             guard = [sys.executable, "-m", "tests.spark.cluster", str(folder)]
             begun = subprocess.run(
-                [*guard, *command(folder)],
+                [*guard, *command(folder, settings or {}, hosts)],
                 cwd=ROOT,
                 env=environment(folder),
                 stdin=subprocess.DEVNULL,
@@ -190,8 +213,8 @@ def missing() -> str | None:
     return None
 
 
-def command(folder: Path) -> list[str]:
-    settings = {
+def command(folder: Path, more: Mapping[str, object], hosts: Sequence[str]) -> list[str]:
+    settings: dict[str, object] = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": 0,
         "spark.ui.port": 0,
@@ -205,10 +228,30 @@ def command(folder: Path) -> list[str]:
         "spark.executor.extraJavaOptions": f"-Djava.io.tmpdir={folder / 'temporary'}",
         # The first job, too, finds all executors.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        **more,
     }
     script = str(folder / "home" / "sbin" / "start-connect-server.sh")
     given = [f"--conf={name}={value}" for name, value in settings.items()]
+    if hosts:
+        return ["bash", "-c", on_hosts(folder, hosts, shlex.join(["bash", script, *given]))]
     return ["bash", script, "--master", f"local-cluster[{EXECUTORS},1,1024]", *given]
+
+
+def on_hosts(folder: Path, hosts: Sequence[str], server: str) -> str:
+    """A script that starts a cluster with a worker on each host, and a server that uses it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    run = shlex.quote(str(folder / "home" / "bin" / "spark-class"))
+    master = f"spark://127.0.0.1:{port}"
+    lines = [f"bash {run} org.apache.spark.deploy.master.Master --host 127.0.0.1 --port {port} "
+             "--webui-port 0 &"]  # fmt: skip
+    for host in hosts:
+        work = shlex.quote(str(folder / f"work-{host}"))
+        lines.append(
+            f"SPARK_LOCAL_IP={host} bash {run} org.apache.spark.deploy.worker.Worker --host {host} "
+            f"--cores 1 --memory 1g --webui-port 0 --work-dir {work} {master} &"
+        )
+    return "\n".join([*lines, f"{server} --master {master}"])
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -239,6 +282,14 @@ def await_text(file: Path, read: Callable[[str], str | None], session: int | Non
 def first(pattern: re.Pattern[str], text: str) -> str | None:
     found = pattern.search(text)
     return next(filter(None, found.groups())) if found else None
+
+
+def end_client(address: str) -> None:
+    """End this process's session of a server that is about to go: Spark's client would wait."""
+    from voile.engines.spark import session
+
+    if (known := session._KNOWN.pop(address, None)) is not None:
+        known.session.stop()
 
 
 def read_log(folder: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.spark.cluster import ApacheSpark, missing, shared, turn
+from tests.spark.cluster import ApacheSpark, end_client, missing, shared, turn
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,7 +29,10 @@ def apache_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheSpa
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
     with shared(place / "apache-spark") as spark:
-        yield spark
+        try:
+            yield spark
+        finally:
+            end_client(spark.address)
 
 
 @pytest.fixture(autouse=True)

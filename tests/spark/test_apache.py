@@ -79,6 +79,16 @@ def files(release: Any) -> dict[str, str]:
     return {file.path: file.sha256 for file in release.manifest.files}
 
 
+def cut_afar(rows: Any) -> Any:
+    """Mondrian's classes, for a driver that holds fifty combinations."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("voile.kinds.classes.reading.MOST_HELD", 50)
+        return voile.publish(
+            rows, method="mondrian", qi=["age", "income"], sensitive=["sex"], k=50, t=0.1,
+            insensitive=["member"], error_model=False, simulate_seed=1,
+        )  # fmt: skip
+
+
 MADE: dict[str, Callable[[Any], Any]] = {
     "view": lambda rows: voile.publish(rows, simulate_seed=1, **VIEW),
     "perturbed": lambda rows: voile.perturb(rows, 0.5, simulate_seed=1),
@@ -87,6 +97,7 @@ MADE: dict[str, Callable[[Any], Any]] = {
         rows, method="mondrian", qi=["age", "member"], sensitive=["sex"], k=50,
         identifiers=["income"], simulate_seed=1,
     ),
+    "classes, first cuts": cut_afar,
 }  # fmt: skip
 
 

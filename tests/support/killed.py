@@ -32,9 +32,9 @@ import voile.register.register
 import voile.register.sketch
 from voile.errors import PromiseError, VoileError
 from voile.register import Register, SpendingLimit
+from voile.register.hashes import HashKeys, text_hashes
 from voile.register.keys import FingerprintKey
 from voile.register.register import RegisterEntry
-from voile.register.sketch import HashKeys, text_hashes
 
 AT_ONCE = 3
 MANY = 10

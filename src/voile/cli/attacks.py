@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from voile.cli.remote import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_
 from voile.options.reading import ReadingOptions
 from voile.terminal import say, show
 from voile.terminal.progress import fitting_progress
+
+if TYPE_CHECKING:
+    from voile.kinds.beliefs import BeliefBounds
 
 attacks = group_of("Attack what was released or answered.", WithDefault)
 commands.add_typer(attacks, name="attack")
@@ -61,7 +64,10 @@ def attack(
     ] = None,
     rows: Annotated[int, typer.Option("--show", min=1, help="Rows to print.")] = 20,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write a page to FILE.html.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="A report, FILE.html; or its picture, .svg, .png or .pdf."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_json: JsonOpt = False,
@@ -69,9 +75,10 @@ def attack(
     """Show what someone who is after certain people learns from a release, exactly."""
     from voile.errors import UsageError
     from voile.evaluate.attack.carry_out import attack as carry_out
-    from voile.evaluate.attack.page import page
+    from voile.evaluate.attack.page import draw, report
     from voile.evaluate.attack.priors import is_release
-    from voile.files import write_whole
+    from voile.evaluate.drawing import check_picture
+    from voile.evaluate.pages import write_report
     from voile.kinds.release import Release
     from voile.kinds.views.release import ViewRelease
     from voile.terminal.evaluation import attack_view, belief_view
@@ -83,14 +90,15 @@ def attack(
                 f"{any_kind.name!r} is {any_kind.kind}: what is said holds for everybody",
                 hint="leave out --targets",
             )
+        if output:
+            write_beliefs(limits, any_kind.path, output, overwrite=overwrite)
         show(limits.to_dict() if as_json else None, lambda: belief_view(limits))
         return
     opened = ViewRelease.open(release)
     if targets is None:
         raise UsageError("nobody is named", hint="--targets FILE.csv says who is looked for")
     if output:
-        if output.suffix.lower() != ".html":
-            raise UsageError(f"{str(output)!r} is no page", hint="name it .html")
+        check_picture(output, overwrite=overwrite)
         check_output(output, opened.path, overwrite=overwrite)
     if model and is_release(model):  # fitted here, where progress can be seen, and kept beside it
         with fitting_progress() as progress:
@@ -112,9 +120,26 @@ def attack(
     if not found.publishable:
         say(f"note: {model} shaped these numbers: if it is private, do not publish them")
     if output:
-        write_whole(output, page(found), overwrite=overwrite)
+        write_report(
+            output, lambda: report(found, str(targets)), lambda: draw(found), overwrite=overwrite
+        )
         say(f"wrote {output}")
     show(found.to_dict() if as_json else None, lambda: attack_view(found, rows))
+
+
+def write_beliefs(limits: BeliefBounds, release: Path, output: Path, *, overwrite: bool) -> None:
+    """What is said for everybody, as a report: it has no picture."""
+    from voile.errors import UsageError
+    from voile.evaluate.attack.page import beliefs_report
+    from voile.files import write_whole
+
+    if output.suffix.lower() != ".html":
+        raise UsageError(
+            f"{str(output)!r} is no page, and there is no picture", hint="name it .html"
+        )
+    check_output(output, release, overwrite=overwrite)
+    write_whole(output, beliefs_report(limits, str(release)).page(), overwrite=overwrite)
+    say(f"wrote {output}")
 
 
 @attacks.command()
@@ -146,7 +171,10 @@ def reconstruct(
         int | None, typer.Option(help="Coins from this seed, to repeat a run.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw FILE.png, .svg, .pdf or .html.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="A report, FILE.html; or its picture, .svg, .png or .pdf."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     url: Annotated[str | None, typer.Option(help="Attack a server instead: http(s)://…")] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,12 +169,14 @@ def read_spec(path: Path | None) -> Spec | None:
     return spec
 
 
-def check_installed(what: str) -> None:
-    """FastAPI and uvicorn are an extra: most people only read releases."""
+def check_installed(
+    what: str, *, extra: str = "server", modules: Sequence[str] = ("fastapi", "uvicorn")
+) -> None:
+    """FastAPI and its kin are extras: most people only read releases."""
     from voile.errors import UsageError
 
-    missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"{what} needs {' and '.join(missing)}", hint="pip install 'voile[server]'"
+            f"{what} needs {' and '.join(missing)}", hint=f"pip install 'voile[{extra}]'"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,15 +14,25 @@ from voile.cli.common import (
     ReleaseArg,
     SparkOpt,
     TableArg,
+    check_output,
     commands,
     names_in,
     read_table,
 )
-from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
+from voile.cli.flags import AS_IT_IS, Given, typed_again, with_flags, with_reading
 from voile.evaluate.options import FrontierOptions, LossOptions
 from voile.options.reading import ReadingOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.evaluation import frontier_view, points_bar
+
+if TYPE_CHECKING:
+    from voile.evaluate.risk import Risk
+
+
+ReportOpt = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="A report, FILE.html; or its picture, .svg, .png or .pdf."),
+]
 
 
 @commands.command()
@@ -95,23 +106,53 @@ def frontier(
     LossOptions,
     helps={"hierarchies": "COLUMN=FILE.csv: coarser values of a column, for its populations."},
     without=("null_text",),
-    last=("reading", "as_json"),
+    last=("reading", "output", "overwrite", "as_json"),
 )
 def loss(
+    context: typer.Context,
     given: Given,
     table: TableArg,
     release: ReleaseArg,
     reading: ReadingOptions = AS_IT_IS,
+    output: ReportOpt = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Measure privacy and utility lost in a release, from the table it was made of."""
+    from voile.evaluate.drawing import check_picture
     from voile.evaluate.losses.measure import losses
     from voile.evaluate.planning.foresight import FOR_THE_STEWARD
     from voile.terminal.evaluation import loss_view
 
+    if output:
+        check_picture(output, overwrite=overwrite)
+        check_output(output, release, overwrite=overwrite)
     found = losses(read_table(table, reading), release, **given.values)
+    if output:
+        from voile.evaluate.losses.page import draw, report
+        from voile.evaluate.pages import write_report
+
+        command = frontier_command(context, found.qi, found.sensitive)
+        write_report(
+            output, lambda: report(found, str(release), command), lambda: draw(found),
+            overwrite=overwrite,
+        )  # fmt: skip
+        say(f"wrote {output}")
     say(f"note: {FOR_THE_STEWARD}")
     show(found.to_dict() if as_json else None, lambda: loss_view(found))
+
+
+def frontier_command(context: typer.Context, qi: Sequence[str], sensitive: str) -> str:
+    """The line that measures many releases of the same table, read the same way."""
+    import shlex
+
+    from voile.kinds.domain import columns_option
+
+    takes, names = {"table", *ReadingOptions.keywords()}, shlex.split(columns_option(qi))
+    return typed_again(
+        context, "frontier", takes, "--qi", *names, "--sensitive", sensitive,
+        "-o", "frontier",
+    )  # fmt: skip
 
 
 # ----------------------------------------------------------------------
@@ -121,6 +162,7 @@ def loss(
 @commands.command()
 @with_reading
 def risk(
+    context: typer.Context,
     table: TableArg,
     qi: Annotated[
         str | None, typer.Option("--qi", help="What others may know: a,b,c (else all columns).")
@@ -146,24 +188,27 @@ def risk(
     ] = "count",
     reading: ReadingOptions = AS_IT_IS,
     spark: SparkOpt = None,
-    page: Annotated[Path | None, typer.Option("--page", help="Write a page, FILE.html.")] = None,
+    output: ReportOpt = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="As -o, for a report alone: FILE.html.")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw it: FILE.png, .svg, .pdf or .html.")
+        Path | None, typer.Option("--plot", help="As -o, to have another file besides.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace those files.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Measure how well the rows of any table can be told apart, and what their classes tell."""
     from voile.errors import UsageError
-    from voile.evaluate.drawing import check_picture, save
+    from voile.evaluate.drawing import check_picture
     from voile.evaluate.risk import risk as find_out
     from voile.evaluate.risk.assess import shown_rows
-    from voile.files import write_whole
     from voile.terminal.evaluation import risk_view
 
     if page and page.suffix.lower() != ".html":
         raise UsageError(f"{str(page)!r} is no page", hint="name it .html")
-    for path in filter(None, (page, plot)):
+    written = [path for path in (output, page, plot) if path is not None]
+    for path in written:
         check_picture(path, overwrite=overwrite)
     if spark is None:
         rows, known, hidden = shown_rows(table, names_in(qi), names_in(sensitive) or ())
@@ -182,14 +227,19 @@ def risk(
         suppressed_rows=suppressed_rows,
     )
     say_notes(found.notes)
-    if page:
-        from voile.evaluate.risk.page import page as written
-
-        write_whole(page, written(found), overwrite=overwrite)
-        say(f"wrote {page}: true counts of the private table stand on it")
-    if plot:
-        from voile.evaluate.risk.page import draw
-
-        save(lambda: draw(found), plot, overwrite=overwrite)
-        say(f"wrote {plot}")
+    for path in written:
+        write_risk(context, found, path, overwrite=overwrite)
     show(found.to_dict() if as_json else None, lambda: risk_view(found))
+
+
+def write_risk(context: typer.Context, found: Risk, path: Path, *, overwrite: bool) -> None:
+    """A report, or its picture."""
+    from voile.evaluate.pages import write_report
+    from voile.evaluate.risk.page import draw, report
+
+    if found.sensitive:
+        command = frontier_command(context, found.qi, found.sensitive[0])
+    else:
+        command = typed_again(context, "plan", {"table", *ReadingOptions.keywords()})
+    write_report(path, lambda: report(found, command), lambda: draw(found), overwrite=overwrite)
+    say(f"wrote {path}: true counts of the private table stand on it")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -192,3 +193,25 @@ def is_typed(context: typer.Context, name: str) -> bool:
     """Whether it stands on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def typed_again(context: typer.Context, program: str, only: Collection[str], *words: str) -> str:
+    """A line for a shell: another command with what was typed for this one, as far as it takes it.
+
+    `only` are the parameters that it takes; `words` come after them.
+    """
+    arguments: list[str] = []
+    flags: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in only or not is_typed(context, name):
+            continue
+        value = context.params[name]
+        if parameter.param_type_name == "argument":
+            arguments.append(str(value))
+        elif isinstance(value, bool):
+            flags.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+        else:
+            values = value if isinstance(value, list | tuple) else [value]
+            flags += [word for one in values for word in (parameter.opts[-1], str(one))]
+    return f"voile {program} {shlex.join([*arguments, *flags, *words])}"

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from voile.cli.common import JsonOpt, TableArg, commands, read_table
-from voile.cli.flags import AS_IT_IS, Given, is_typed, with_flags, with_reading
+from voile.cli.flags import AS_IT_IS, Given, is_typed, typed_again, with_flags, with_reading
 from voile.errors import UsageError, spelled
 from voile.kinds.marginals.options import MarginalOptions
-from voile.kinds.options import DomainOptions
+from voile.kinds.options import AutomaticOptions, DomainOptions
 from voile.kinds.views.options import ViewOptions
 from voile.options.planning import LocalPlanOptions
 from voile.options.reading import ReadingOptions
@@ -27,7 +27,7 @@ from voile.terminal.progress import progress_bar
 
 PictureOpt = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="Draw it: FILE.html, .svg, .png or .pdf."),
+    typer.Option("-o", "--output", help="A report, FILE.html; or its picture, .svg, .png or .pdf."),
 ]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace that file.")]
 MaybeTableArg = Annotated[
@@ -38,7 +38,9 @@ MaybeTableArg = Annotated[
 ]
 PlotOpt = Annotated[
     Path | None,
-    typer.Option("-o", "--output", "--plot", help="Draw it: FILE.html, .svg, .png or .pdf."),
+    typer.Option(
+        "-o", "--output", "--plot", help="A report, FILE.html; or its picture, .svg, .png or .pdf."
+    ),
 ]
 LOCAL = "Local perturbation"
 VIEW = ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio",
@@ -117,7 +119,7 @@ def plan(
     if method is None:
         method = "alphabeta" if local or max_error is not None else implied(context, given)
     if method == "auto":
-        compare(table, output, {**given.values, "on": on or ()}, reading,
+        compare(context, table, output, {**given.values, "on": on or ()}, reading,
                 overwrite=overwrite, as_json=as_json)  # fmt: skip
         return
     check_mode(context, local=local, method=method)
@@ -141,8 +143,13 @@ def plan(
         return
     found = plan_table(private, source=table, on=on or (), max_error=max_error, **given.values)
     if output:
-        drawn = drawing.save(lambda: plot.draw(found), output, overwrite=overwrite)
-        say(f"wrote {drawn}")
+        from voile.evaluate.pages import write_report
+        from voile.evaluate.planning.page import plan_report
+
+        write_report(
+            output, lambda: plan_report(found), lambda: plot.draw(found), overwrite=overwrite
+        )
+        say(f"wrote {output}")
     if not as_json:
         say_notes(found.notes)
     show_plan(found, as_json=as_json)
@@ -159,6 +166,7 @@ def implied(context: typer.Context, given: Given) -> str:
 
 
 def compare(
+    context: typer.Context,
     table: str | None,
     output: Path | None,
     options: dict[str, Any],
@@ -179,8 +187,16 @@ def compare(
     with progress_bar() as progress:
         found = compare_methods(read_table(table, reading), progress=progress, **options)
     if output:
-        drawn = drawing.save(lambda: comparison_plot.draw(found), output, overwrite=overwrite)
-        say(f"wrote {drawn}")
+        from voile.evaluate.pages import write_report
+        from voile.evaluate.planning.page import comparison_report
+
+        takes = {"table", "null_text", *AutomaticOptions.keywords(), *ReadingOptions.keywords()}
+        command = typed_again(context, "publish", takes)
+        write_report(
+            output, lambda: comparison_report(found, command),
+            lambda: comparison_plot.draw(found), overwrite=overwrite,
+        )  # fmt: skip
+        say(f"wrote {output}")
     if not as_json:
         say_notes(found.notes)
     show(found.to_dict() if as_json else None, lambda: comparison_view(found))
@@ -227,14 +243,19 @@ def plan_rows_at_clients(
     as_json: bool,
 ) -> None:
     """The plan of rows that are perturbed before they are sent."""
-    from voile.evaluate.drawing import save
+    from voile.evaluate.pages import write_report
     from voile.evaluate.planning import local_plot
     from voile.evaluate.planning.local import plan_local
 
     found = plan_local(table, **asked)
     if output:
-        drawn = save(lambda: local_plot.draw(found), output, overwrite=overwrite)
-        say(f"wrote {drawn}")
+        from voile.evaluate.planning.page import local_report
+
+        write_report(
+            output, lambda: local_report(found), lambda: local_plot.draw(found),
+            overwrite=overwrite,
+        )  # fmt: skip
+        say(f"wrote {output}")
     if not as_json:
         say_notes(found.notes)
     show_local_plan(found, as_json=as_json)
@@ -266,6 +287,7 @@ def how_many(rows: str) -> int | None:
     },
 )
 def boundary(
+    context: typer.Context,
     given: Given,
     table: TableArg,
     reading: ReadingOptions = AS_IT_IS,
@@ -281,8 +303,17 @@ def boundary(
         drawing.check_picture(output, overwrite=overwrite)
     found = boundary_of(read_table(table, reading), **given.values)
     if output:
-        drawn = drawing.save(lambda: draw(found), output, overwrite=overwrite)
-        say(f"wrote {drawn}")
+        from voile.evaluate.pages import write_report
+        from voile.evaluate.planning.page import boundary_report
+
+        takes = {"table", *ReadingOptions.keywords(), *DomainOptions.keywords(),
+                 "prior", "prior_factor", "posterior"}  # fmt: skip
+        command = typed_again(context, "plan", takes, "--method", "alphabeta")
+        write_report(
+            output, lambda: boundary_report(found, command), lambda: draw(found),
+            overwrite=overwrite,
+        )  # fmt: skip
+        say(f"wrote {output}")
     if not as_json:
         say_notes(found.notes)
     show(found.to_dict() if as_json else None, lambda: boundary_view(found))

@@ -28,6 +28,9 @@ from voile.errors import in_shell
 
 SUMMARIES = Path(__file__).with_name("summaries.json")
 PANELS: dict[str, dict[str, str]] = {
+    "Studio": {
+        "studio": "studio",
+    },
     "Before publishing": {
         "inspect": "tables",
         "schema": "tables",

@@ -38,7 +38,13 @@ def tree(
         typer.Option(metavar="TABLE", help="The private table: show its own tree, too."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw it: FILE.html, .svg, .png or .pdf.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            "--plot",
+            help="A report, FILE.html; or its picture, .svg, .png or .pdf.",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_json: JsonOpt = False,
@@ -68,8 +74,8 @@ def tree(
             progress=progress,
         )
     if plot:
-        drawn = tree_plot.write(found.tree, plot, subtitle=found.subtitle, overwrite=overwrite)
-        say(f"wrote {drawn}")
+        tree_plot.write(found, plot, overwrite=overwrite)
+        say(f"wrote {plot}")
     show(found.to_dict() if as_json else None, lambda: tree_view(found))
     if not as_json:
         say_notes(found.notes)
@@ -190,13 +196,16 @@ def simulate(
         int | None, typer.Option(help="Coins from this seed, to repeat a run.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw FILE.png, .svg, .pdf or .html.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="A report, FILE.html; or its picture, .svg, .png or .pdf."
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Watch the confidence of someone who knows every other row, answer by answer."""
-    from voile.evaluate.drawing import check_picture, save
+    from voile.evaluate.drawing import check_picture
     from voile.evaluate.sulq import Setup, simulate
     from voile.terminal.simulations import simulation_view
 
@@ -208,8 +217,9 @@ def simulate(
         check_picture(output, overwrite=overwrite)
     found = simulate(setup, seed=simulate_seed)
     if output:
-        from voile.evaluate.sulq.plot import draw
+        from voile.evaluate.pages import write_report
+        from voile.evaluate.sulq.plot import draw, report
 
-        save(lambda: draw(found), output, overwrite=overwrite)
+        write_report(output, lambda: report(found), lambda: draw(found), overwrite=overwrite)
         say(f"wrote {output}")
     show(found.to_dict() if as_json else None, lambda: simulation_view(found))

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
-from voile.arrays import Ints
+from voile.arrays import Bools, Ints
 from voile.arrow import arrow_array, numpy_array
 from voile.errors import TableError
 from voile.schema import Keys, TupleIndex
 
 if TYPE_CHECKING:
-    from voile.noise.subkeys import Streams
+    from voile.noise.subkeys import Streams, Subkeys
 
 SUM = "n"
 """The column of a job's result that is added up; all others are keys."""
@@ -56,6 +56,18 @@ class TypedJob(Protocol):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Of some rows, a batch at a time; what is equal may come again."""
+        ...
+
+
+class RowJob(Protocol):
+    """Gathers something small of rows as they are; its secrets are handed to it apart."""
+
+    def __call__(self, batches: Iterable[pa.Table], secrets: Subkeys) -> bytes:
+        """Of some rows, or of none."""
+        ...
+
+    def merged(self, parts: Iterable[bytes]) -> bytes:
+        """Parts as one, in whatever order they come."""
         ...
 
 
@@ -184,6 +196,60 @@ class KeyCounts:
             keys, counts = np.unique(index.encode(codes), return_counts=True)
             columns = [*key_columns(index, keys), counts.astype(np.int64)]
             yield pa.table([arrow_array(c) for c in columns], schema=self.output)
+
+
+@dataclass(frozen=True, eq=False)
+class DealtRows:
+    """A job on rows that a tree of cuts has dealt out.
+
+    Node i sends positions up to cut[i] of column[i] to node child[i], and others to the node after
+    that; a leaf has column −1. The job is given the number of each row's leaf, and some columns.
+    """
+
+    job: CodedJob
+    column: Ints
+    cut: Ints
+    child: Ints
+    numbers: Ints
+    """(nodes,): the number of a leaf; −1 where its rows are left out."""
+    places: tuple[tuple[int, Ints | None], ...]
+    """Which columns are cut, and the position of each code where it is not the code."""
+    given: tuple[int, ...]
+    """The columns that the job is given."""
+    hidden: tuple[int, ...] = ()
+    """Those of them that are 0 in leaves that are `whole`: so fewer rows differ."""
+    whole: Bools | None = None
+    """(numbers,)"""
+
+    @property
+    def output(self) -> pa.Schema:
+        """What the job sums."""
+        return self.job.output
+
+    def __call__(self, batches: Iterable[list[Ints]]) -> Iterator[pa.Table]:
+        """What the job sums of these rows."""
+        return self.job(self._dealt(codes) for codes in batches)
+
+    def _dealt(self, codes: list[Ints]) -> list[Ints]:
+        number = self.numbers[self._leaves(codes)]
+        found = {i: codes[i] for i in self.given}
+        if self.whole is not None:
+            found |= {i: np.where(self.whole[number], 0, codes[i]) for i in self.hidden}
+        inside = number >= 0
+        return [part[inside] for part in (number, *found.values())]
+
+    def _leaves(self, codes: list[Ints]) -> Ints:
+        """The leaf of every row: NumPy walks the tree a level at a time."""
+        positions = [codes[i] if places is None else places[codes[i]] for i, places in self.places]
+        node = np.zeros(len(codes[0]), np.int64)
+        while True:
+            column = self.column[node]
+            if not (column >= 0).any():
+                return node
+            for j, position in enumerate(positions):
+                here = np.flatnonzero(column == j)
+                at = node[here]
+                node[here] = self.child[at] + (position[here] > self.cut[at])
 
 
 # ---------------------------------------------------------------------- keys of rows, in parts

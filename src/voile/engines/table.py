@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.arrays import Ints
-from voile.arrow import arrow_array
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.findings import ColumnFinding, refuse_undecided
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean, spelled
@@ -26,8 +26,9 @@ from voile.schema.index import code_type
 from voile.schema.infer import ColumnProfile, infer_attribute
 
 if TYPE_CHECKING:
-    from voile.engines.jobs import CodedJob, TypedJob
+    from voile.engines.jobs import CodedJob, RowJob, TypedJob
     from voile.engines.members import Members
+    from voile.noise.subkeys import Subkeys
 
 Nulls = choices.Nulls
 NULLS: tuple[Nulls, ...] = get_args(Nulls)
@@ -279,6 +280,21 @@ class Table(Protocol):
         keys.sort()
         return keys
 
+    def tuple_counts(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
+    ) -> tuple[Keys, Ints]:
+        """The different tuples of the rows in the order of D, and how many rows each has."""
+        from voile.engines.jobs import SUM, KeyCounts, keys_in  # noqa: PLC0415  (as below)
+
+        found = self.coded_sums(
+            schema, KeyCounts(tuple(schema.sizes)), drop_nulls=drop_nulls, progress=progress
+        )
+        return keys_in(TupleIndex(schema.sizes), found), numpy_array(found.column(SUM))
+
+    def different_tuples(self, schema: Schema, *, drop_nulls: bool) -> int:
+        """How many different tuples the rows have."""
+        return len(self.tuple_counts(schema, drop_nulls=drop_nulls)[0])
+
     def ordered_codes(
         self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
     ) -> list[npt.NDArray[Any]]:
@@ -310,6 +326,12 @@ class Table(Protocol):
         batches = self.coded(schema, drop_nulls=drop_nulls, clamp=clamp, progress=progress)
         return added_up(job(batch.codes for batch in batches), job.output)
 
+    def ordered_sums(
+        self, schema: Schema, job: CodedJob, *, drop_nulls: bool
+    ) -> Iterator[pa.Table]:
+        """As `coded_sums`, some at a time in the order of the keys: they may be many."""
+        yield self.coded_sums(schema, job, drop_nulls=drop_nulls)
+
     def typed_sums(
         self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
     ) -> pa.Table:
@@ -317,6 +339,10 @@ class Table(Protocol):
         from voile.engines.jobs import added_up  # noqa: PLC0415  (answering needs none)
 
         return added_up(job(self.typed(names, drop_nulls=drop_nulls)), job.output)
+
+    def gathered(self, names: Sequence[str], job: RowJob, secrets: Subkeys) -> bytes:
+        """What a job gathers of the columns as they are, wherever the rows lie."""
+        return job(self.unordered(names), secrets)
 
     def columns_of_codes(
         self,

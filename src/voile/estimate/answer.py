@@ -6,6 +6,7 @@ import csv
 import html
 import io
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,6 +114,16 @@ class Answer:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([as_text(c) for c in line] if safe else line for line in lines)
         return text.getvalue()
+
+    def to_parquet(self) -> bytes:
+        """The rows of `flat` as a Parquet file; its metadata (`voile`) has all that is no row."""
+        import pyarrow.parquet as pq  # noqa: PLC0415  (only for this)
+
+        about = {key: value for key, value in self.to_dict().items() if key != "rows"}
+        said = {b"voile": json.dumps(about, ensure_ascii=False).encode()}
+        file = io.BytesIO()
+        pq.write_table(self.to_arrow().replace_schema_metadata(said), file)
+        return file.getvalue()
 
     @property
     def formulas(self) -> int:

@@ -6,61 +6,87 @@ It is made from the register, which is private, and is not to be published.
 from __future__ import annotations
 
 import html
+import math
+import shlex
 from collections.abc import Iterator, Sequence
 
-from voile.evaluate.pages import figures, headline, page, row, table, text_cell
+from voile.evaluate.pages import (
+    NextStep,
+    Report,
+    figures,
+    head_cell,
+    heading,
+    headline,
+    number_cell,
+    row,
+    table,
+    text_cell,
+)
 from voile.register.accounts import UNIT_WORDS, UNITS, DataSetAccount, rounded_up
 from voile.units import counted
 
 WIDE, HIGH, EDGE = 720, 260, 44
 STYLE = """
-:root { color-scheme: light dark; }
-svg { width: 100%; height: auto; } svg text { font-size: 13px; fill: #5F6C7B; }
-.line { fill: none; stroke: #0072B2; stroke-width: 2.5; } .dot { fill: #0072B2; }
-.limit { stroke: #D55E00; stroke-width: 2; stroke-dasharray: 6 5; } .axis { stroke: #9AA5B1; }
-@media (prefers-color-scheme: dark) {
-  body { background: #12181F; color: #E4E9EE; }
-  .lead, small, th, .figure span, svg text { color: #9FB0C0; fill: #9FB0C0; }
-  .figure, th, td { border-color: #2B3947; } .first { background: #1E2833; }
-  .warning { background: #43261A; } .bad b { color: #FF9A5C; }
-  .line { stroke: #56B4E9; } .dot { fill: #56B4E9; } .limit { stroke: #FF9A5C; }
-}
-td:first-child { white-space: nowrap; }
-@media (max-width: 40rem) {
-  body { margin: 1.2rem auto; padding: 0 .9rem; } .scroll table { min-width: 44rem; }
-  svg text { font-size: 24px; }
-}
+.account { background: var(--card); border: 1px solid var(--line); border-radius: 12px; }
+.account svg { display: block; width: 100%; height: auto; }
+.account text { font-size: 13px; fill: var(--soft); } .axis { stroke: var(--soft); }
+.account .line { fill: none; stroke: var(--accent); stroke-width: 2.5; }
+.dot { fill: var(--accent); } .limit { stroke: var(--bad); stroke-width: 2; stroke-dasharray: 6 5; }
+.when { white-space: nowrap; }
+@media (max-width: 40rem) { .account text { font-size: 24px; } }
 """
 
 
 def account_page(account: DataSetAccount) -> bytes:
     """The page of one data set, in one file that loads nothing."""
+    return report(account).page()
+
+
+def report(account: DataSetAccount) -> Report:
+    """What has left, when, and what it added up to."""
     excess = account.excess()
-    return page(
+    return Report(
         f"What has left of {account.data_set}",
+        f"What has left of {account.data_set}",
+        f"{also_called(account)}From the steward's register.",
         [
-            f"<h1>What has left of {html.escape(account.data_set)}</h1>",
-            f'<p class="lead">{also_called(account)}From the steward\'s register: personal data, '
-            "not to be published.</p>",
             headline(beyond(excess) or account.summary, warning=bool(excess)),
             figures(numbers(account)),
             chart(account),
-            "<h2>Releases</h2>",
-            table(["when (UTC)", "what", "where", "promise", "recognised", "state"],
-                  list(departures(account)), ()),
-            "<h2>Totals</h2>",
-            table(["between tables that differ by", "adds up to", "how", "apart"],
-                  list(totals(account)), ()),
+            heading("Releases"),
+            table("Releases, with the total after each",
+                  ["when (UTC)", "what", "where", "promise", "total ε", "recognised", "state"],
+                  list(departures(account)), {4}),
+            heading("Totals"),
+            table("Totals by unit",
+                  ["between tables that differ by", "adds up to", "how", "apart"],
+                  list(totals(account))),
             conditions(account),
         ],
-        width=60,
+        steps(account),
+        "Made with Voile from the steward's register: personal data, not to be published.",
         style=STYLE,
     )  # fmt: skip
 
 
+def steps(account: DataSetAccount) -> list[NextStep]:
+    """What a steward does next: a limit where there is none, else the same as data."""
+    name = account.data_set
+    again = NextStep("The same as data:", shlex.join(["voile", "register", "show", name, "--json"]))
+    if account.limit is not None:
+        return [again]
+    total = account.unit_total(account.unit).sum.epsilon or 1.0
+    round_up = f"{math.ceil(total * 1.5):g}"
+    line = ["voile", "register", "limit", name, "--epsilon", round_up, "--unit", account.unit]
+    return [
+        NextStep("Refuse releases that would cost more, all together:", shlex.join(line)),
+        again,
+    ]
+
+
 def also_called(account: DataSetAccount) -> str:
     """Its further names."""
-    listed = html.escape(", ".join(account.aliases))
+    listed = ", ".join(account.aliases)
     return f"Also called {listed}. " if listed else ""
 
 
@@ -124,7 +150,8 @@ def drawn(
     limit: float | None,
 ) -> Iterator[str]:
     """The parts of the picture."""
-    yield f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="the total over time">'
+    spoken = f"The total over time, in steps; it ends at ε = {rounded_up(values[-1])}"
+    yield f'<div class="account"><svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{spoken}">'
     yield across_line("axis", HIGH - EDGE)
     if limit is not None:
         yield across_line("limit", limit)
@@ -141,7 +168,7 @@ def drawn(
     last = account.left[-1].when[:10]
     yield f'<text x="{WIDE - EDGE}" y="{HIGH - 18}" text-anchor="end">{last}</text>'
     yield f'<text x="{WIDE - EDGE}" y="{places[-1][1] - 10:.1f}" text-anchor="end">'
-    yield f"ε = {rounded_up(values[-1])}</text></svg>"
+    yield f"ε = {rounded_up(values[-1])}</text></svg></div>"
 
 
 def across_line(kind: str, at: float) -> str:
@@ -151,12 +178,14 @@ def across_line(kind: str, at: float) -> str:
 
 def departures(account: DataSetAccount) -> Iterator[str]:
     """A row for each release."""
-    for one in account.left:
+    for one, total in zip(account.left, course(account), strict=True):
         state = "; ".join([one.state, *one.notes])
-        yield row(*map(text_cell, (
-            one.when.replace("T", " ")[:16], one.title, one.what_is.path, one.promise, one.how,
-            state,
-        )))  # fmt: skip
+        yield row(
+            f'<th scope="row" class="when">{one.when.replace("T", " ")[:16]}</th>',
+            *map(text_cell, (one.title, one.what_is.path, one.promise)),
+            number_cell(rounded_up(total) if total else "–"),
+            *map(text_cell, (one.how, state)),
+        )
 
 
 def totals(account: DataSetAccount) -> Iterator[str]:
@@ -167,7 +196,8 @@ def totals(account: DataSetAccount) -> Iterator[str]:
         at = f" at δ = {total.sum.delta:.3g}" if total.sum.delta else ""
         shown = "nothing" if epsilon is None else f"ε = {rounded_up(epsilon)}{at}"
         apart = counted(len(total.apart), "release") if total.apart else ""
-        yield row(*map(text_cell, (UNIT_WORDS[unit], shown, total.sum.way, apart)))
+        cells = map(text_cell, (shown, total.sum.way, apart))
+        yield row(head_cell(UNIT_WORDS[unit]), *cells)
 
 
 def conditions(account: DataSetAccount) -> str:
@@ -175,4 +205,4 @@ def conditions(account: DataSetAccount) -> str:
     if not account.conditions:
         return ""
     listed = "".join(f"<li>{html.escape(one)}</li>" for one in account.conditions)
-    return f"<h2>What the promises presuppose</h2><ul>{listed}</ul>"
+    return f"{heading('What the promises presuppose')}<ul>{listed}</ul>"

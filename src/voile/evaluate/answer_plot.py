@@ -26,6 +26,7 @@ from voile.evaluate.drawing import (
     render,
     theme,
 )
+from voile.evaluate.pages import chart_report
 from voile.files import write_whole
 
 if TYPE_CHECKING:
@@ -267,6 +268,10 @@ def draw(answer: Answer, sql: str) -> alt.HConcatChart:
     )
 
 
+TITLE_LETTERS = 200
+"""Of a query as the title of a page."""
+
+
 def titled(sql: str, letters: int) -> list[str]:
     """The query without its line breaks, on three lines at most."""
     text = " ".join(sql.split()).rstrip("; ")
@@ -281,7 +286,12 @@ def save(answer: Answer, sql: str, path: Path) -> Path:
             f"{path.name!r} does not say what picture to make",
             hint=f"end it in {', '.join('.' + known for known in FORMATS)}",
         )
-    return write_whole(path, render(draw(answer, sql), kind))
+    chart = draw(answer, sql)
+    if kind != "html":
+        return write_whole(path, render(chart, kind))
+    title = " ".join(titled(sql, TITLE_LETTERS))
+    source = "Made with Voile from the answer. Point at a mark to see its interval."
+    return write_whole(path, chart_report(chart, title=title, source=source).page())
 
 
 def _width(what: Drawing) -> int:

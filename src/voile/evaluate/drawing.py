@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError, spelled
-from voile.files import write_whole
 from voile.kinds.staging import check_outside
 
 if TYPE_CHECKING:
@@ -42,7 +41,8 @@ UNTITLED = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
 # No link to the online editor: one click on it would send what is drawn to another site.
 EMBEDDING = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
 CODE_FONT = "'JetBrains Mono', 'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"
-FORMATS = ("png", "svg", "pdf", "html")
+PICTURES = ("png", "svg", "pdf")
+FORMATS = (*PICTURES, "html")
 
 
 def theme(
@@ -77,10 +77,11 @@ def theme(
         description=f"{' '.join(titles)}. {' '.join(lines)}",
         background="white",
         padding=28,
-    ).configure(**_config())
+    ).configure(**configuration())
 
 
-def _config() -> dict[str, Any]:
+def configuration() -> dict[str, Any]:
+    """How all pictures look: fonts, axes, legends."""
     return {
         "font": FONT,
         "view": {"stroke": None},
@@ -128,13 +129,8 @@ class ScriptSafe(json.JSONEncoder):
 
 
 def render(chart: alt.TopLevelMixin, kind: str) -> bytes:
-    """The picture as the content of a file; `kind` is one of FORMATS."""
+    """The picture as the content of a file; `kind` is one of PICTURES: a page is a `Report`."""
     load_altair()
-    if kind == "html":
-        page: str = chart.to_html(
-            inline=True, embed_options=EMBEDDING, json_kwds={"cls": ScriptSafe}
-        )
-        return page.encode()
     if kind == "svg":
         text = io.StringIO()
         chart.save(text, format="svg")
@@ -324,8 +320,3 @@ def kind_of(path: Path) -> str:
             hint=f"name it .{', .'.join(FORMATS[:-1])} or .{FORMATS[-1]}",
         )
     return kind
-
-
-def save(draw: Callable[[], Any], path: Path, *, overwrite: bool) -> Path:
-    """Draw, and put the file in its place in one step."""
-    return write_whole(path, render(draw(), kind_of(path)), overwrite=overwrite)

@@ -21,6 +21,8 @@ from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier
 from voile.records import Record
 
+__all__ = ["FeltError", "felt_error"]
+
 MOST_PAIRS = 40
 """Pairs of columns that are asked about, always the same ones."""
 MOST_CELLS = 200_000

@@ -43,6 +43,7 @@ from voile.evaluate.drawing import (
     title_of,
     tooltips_of,
 )
+from voile.evaluate.pages import chart_report
 from voile.evaluate.workload import cumulative_error
 from voile.files import write_whole
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Labels = Sequence[str] | Callable[[int], str]
 
+SOURCE = "Made with Voile. Point at a mark to see which query it is."
 CAPTION = "Queries: every selection of up to three attributes. Made with Voile."
 
 # What goes into a picture: the largest queries one by one, all queries as the cells of a grid.
@@ -144,7 +146,9 @@ def mean_errors(
 
 def save(chart: alt.TopLevelMixin, stem: Path) -> list[Path]:
     """Write `stem`.png and `stem`.html; a reader sees a whole file or none."""
-    page, picture = render(chart, "html"), render(chart, "png")
+    title = " ".join(chart.to_dict()["hconcat"][0]["title"]["text"])
+    page = chart_report(chart, title=title, source=SOURCE).page()
+    picture = render(chart, "png")
     stem.parent.mkdir(parents=True, exist_ok=True)
     return [
         write_whole(stem.with_name(f"{stem.name}.png"), picture),

@@ -122,12 +122,17 @@ def few_questions(choice: MethodChoice) -> AdvisedChange | None:
     """As many answers of a server as are of use: geometric noise, ε in equal shares."""
     count = max(1.0, MATTERS * choice.public.rows)
     for questions in QUESTIONS:
-        error = math.log(2) * questions / choice.promise.epsilon / count
+        error = server_error(questions, choice.promise.epsilon, count)
         if error <= USEFUL:
             answers = "1 question" if questions == 1 else f"{questions} questions"
             options = {"queries": questions, "epsilon": choice.promise.epsilon}
             return AdvisedChange(f"a server for {answers} instead", error, options, questions)
     return None
+
+
+def server_error(questions: int, epsilon: float, count: float) -> float:
+    """How far a server's answer is off, relative to a count: the middle of geometric noise."""
+    return math.log(2) * questions / epsilon / count
 
 
 def listed_changes(

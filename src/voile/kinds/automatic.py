@@ -260,10 +260,7 @@ def asked_columns(asked: AutomaticOptions, schema: Schema, source: Table) -> tup
 
 def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -> None:
     """Stop, and list the cheapest changes with the error that each would give."""
-    choice = prepared.choice
-    noise = [column.scales[-1] for column in prepared.schema.account.columns]
-    faintness = max(noise, default=0.0) / max(choice.public.rows, 1.0)
-    changes = changes_for(choice, prepared.names, best_of, faintness)
+    choice, changes = prepared.choice, helpful_changes(prepared)
     count = MATTERS * choice.public.rows
     why = (
         f"a count of 1 % of the rows (about {count:,.0f}) would be off by about "
@@ -281,6 +278,14 @@ def refuse_useless(prepared: PreparedChoice, spelling: Spelling, address: str) -
         f"{listed}or {anyway}" if listed else anyway,
         changes,
     )
+
+
+def helpful_changes(prepared: PreparedChoice) -> list[AdvisedChange]:
+    """What would help, where nothing of use can be had: at most three changes."""
+    choice = prepared.choice
+    noise = [column.scales[-1] for column in prepared.schema.account.columns]
+    faintness = max(noise, default=0.0) / max(choice.public.rows, 1.0)
+    return changes_for(choice, prepared.names, best_of, faintness)
 
 
 def call_with(changes: dict[str, Any]) -> str:

@@ -5,12 +5,12 @@ A box says what leads to it, how many rows it has, and which classes they are.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate import drawing
 from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
@@ -18,15 +18,27 @@ from voile.evaluate.drawing import (
     Rows,
     inline_chart,
     load_altair,
-    render,
     theme,
 )
-from voile.files import write_whole
+from voile.evaluate.page_pictures import PicturePanel, figure
+from voile.evaluate.pages import (
+    NextStep,
+    Report,
+    head_cell,
+    notes,
+    number_cell,
+    row,
+    table,
+    text_cell,
+    write_report,
+)
 from voile.mining.binning import class_in_words, value_in_words
 from voile.mining.tree import Node, Tree, narrowed
 
 if TYPE_CHECKING:
     import altair as alt
+
+    from voile.mining.report import TreeReport
 
 # In pixels.
 WIDTH, HEIGHT, BAR = 296, 68, 9
@@ -45,11 +57,11 @@ CAPTION = (
     "class that is predicted. Made with Voile."
 )
 
-SCALED = (
-    b"<head><style>.chart-wrapper{max-width:100%}.chart-wrapper>svg{max-width:100%;height:auto}"
-    b"#vis.vega-embed{box-sizing:border-box}</style>"
-)
-"""A page is never wider than its window."""
+STYLE = """
+.scroll figure { margin: .6rem 0; } .scroll svg { max-width: none; height: auto; }
+.scroll svg text { font-size: 10.8px; }
+"""
+"""A tree is read at its own size, and scrolls in its box; letters may be wider than ours."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +75,62 @@ class Box:
     parent: Box | None
 
 
-def write(tree: Tree, path: Path, *, subtitle: Sequence[str], overwrite: bool) -> Path:
-    """Draw the tree into a file of the kind that its name says."""
-    kind = drawing.kind_of(path)
-    content = render(draw(tree, subtitle=subtitle), kind)
-    page = content.replace(b"<head>", SCALED, 1) if kind == "html" else content
-    return write_whole(path, page, overwrite=overwrite)
+def write(found: TreeReport, path: Path, *, overwrite: bool) -> Path:
+    """The tree as a report, or as a picture, as the file's name says."""
+    return write_report(
+        path, lambda: report(found), lambda: draw(found.tree, subtitle=found.subtitle),
+        overwrite=overwrite,
+    )  # fmt: skip
+
+
+def report(found: TreeReport) -> Report:
+    """The tree, and its leaves as rules."""
+    tree = found.tree
+    rows = [
+        row(
+            head_cell(" and ".join(rule.conditions) or "all rows"),
+            text_cell(value_in_words(rule.label)),
+            *(number_cell(text) for text in (f"{rule.rows:,.0f}", f"{rule.stderr:,.0f}",
+                                             f"{rule.share:.1%}", f"{rule.share_stderr:.1%}")),
+        )
+        for rule in tree.rules()
+    ]  # fmt: skip
+    headings = ["if", "class", "rows", "±", "share of the class", "±"]
+    spoken = "A tree of boxes, from the left to the right. Its leaves are in the table of rules."
+    drawn = PicturePanel("The tree", plain(tree), spoken, CAPTION, None)
+    step = NextStep(
+        "Find rules for other columns, too:", shlex.join(["voile", "rules", found.release])
+    )
+    return Report(
+        f"Tree for {tree.target.name}",
+        title_of(tree),
+        " ".join(found.subtitle),
+        [
+            f'<div class="scroll" role="region" tabindex="0" aria-label="The tree">{figure(drawn)}'
+            "</div>",
+            table("Leaves as rules", headings, rows, {2, 3, 4, 5}),
+            notes(found.notes),
+        ],
+        [step],
+        "Made with Voile from perturbed rows.",
+        style=STYLE,
+    )
+
+
+def title_of(tree: Tree) -> str:
+    """What a tree predicts."""
+    return f"A decision tree for {tree.target.name}"
 
 
 def draw(tree: Tree, *, subtitle: Sequence[str]) -> alt.HConcatChart:
     """The tree with its title and caption."""
+    drawn = theme(plain(tree), title=title_of(tree), subtitle=subtitle, caption=CAPTION)
+    # A page draws it in SVG, which keeps pointing right at any size.
+    return drawn.properties(usermeta={"embedOptions": {"renderer": "svg"}})
+
+
+def plain(tree: Tree) -> Any:
+    """The boxes and what joins them."""
     alt = load_altair()
     boxes = placed(tree)
     width = max(box.left for box in boxes) + WIDTH
@@ -85,11 +143,7 @@ def draw(tree: Tree, *, subtitle: Sequence[str]) -> alt.HConcatChart:
         bars(alt, boxes, tree).encode(x=across, y=down),
         *(text.encode(x=across, y=down) for text in texts(boxes, tree)),
     ]
-    chart = alt.layer(*layers).properties(width=width, height=height)
-    title = f"A decision tree for {tree.target.name}"
-    drawn = theme(chart, title=title, subtitle=subtitle, caption=CAPTION)
-    # A page draws it in SVG, which keeps pointing right at any size.
-    return drawn.properties(usermeta={"embedOptions": {"renderer": "svg"}})
+    return alt.layer(*layers).properties(width=width, height=height)
 
 
 def placed(tree: Tree) -> list[Box]:

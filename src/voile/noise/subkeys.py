@@ -43,6 +43,10 @@ class Subkeys:
         """The words of a purpose and an index: those that the key itself gives."""
         return Stream(self._found[f"{purpose}/{index}"])
 
+    def secret(self, label: str) -> bytes:
+        """What goes by a label, and is no key of coins."""
+        return self._found[label]
+
     def sealed(self) -> tuple[bytes, bytes]:
         """Encrypted, and what opens them."""
         from cryptography.hazmat.primitives.ciphers.aead import (  # noqa: PLC0415  (only to seal)

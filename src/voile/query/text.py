@@ -214,6 +214,7 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
     return QueryError(
         f"{message} (line {line + 1}, column {column + 1})\n    {shown}\n    {' ' * caret}^",
         hint=hint,
+        start=start,
     )
 
 

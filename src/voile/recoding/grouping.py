@@ -112,13 +112,17 @@ def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
     """Refuse if not even the class of all rows meets the requirements."""
     if not units.rows:
         raise PromiseError("there are no rows to group", hint="give a table that has rows")
-    whole = units.histograms(np.zeros(len(units.weights), dtype=np.int32), 1)
+    check_one_class(units.histograms(np.zeros(len(units.weights), np.int32), 1), requirements)
+
+
+def check_one_class(whole: Histograms, requirements: Sequence[Requirement]) -> None:
+    """The same, of the histogram of all rows."""
     for requirement in requirements:
         if not requirement.met(whole)[0]:
             has = requirement.worst(requirement.measured(whole))
             raise PromiseError(
                 f"{requirement.spelling} is more than the whole table has: {has:.6g} "
-                f"in one class of all {units.rows:,} rows",
+                f"in one class of all {int(whole.rows[0]):,} rows",
                 hint="no grouping can meet it; ask for less",
             )
 

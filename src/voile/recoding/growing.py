@@ -204,21 +204,21 @@ class CutTree(NamedTuple):
 
 
 @compiled
-def by_width(lines: Lines, work: Workspace) -> int:
+def by_width(sizes: Counts, low: Counts, high: Counts, order: Counts) -> int:
     """Order the columns that can be cut, widest first, ties as given; return their number."""
-    widths = np.empty(lines.sizes.size)
+    widths = np.empty(sizes.size)
     number = 0
-    for column in range(lines.sizes.size):
-        if work.high[column] <= work.low[column]:
+    for column in range(sizes.size):
+        if high[column] <= low[column]:
             continue
-        width = (work.high[column] - work.low[column]) / (lines.sizes[column] - 1)
+        width = (high[column] - low[column]) / (sizes[column] - 1)
         place = number
         while place > 0 and widths[place - 1] < width:
             widths[place] = widths[place - 1]
-            work.order[place] = work.order[place - 1]
+            order[place] = order[place - 1]
             place -= 1
         widths[place] = width
-        work.order[place] = column
+        order[place] = column
         number += 1
     return number
 
@@ -289,6 +289,19 @@ def halve(
 
 
 @compiled
+def cuts_of(
+    lines: Lines, start: int, stop: int, column: int, rows: int, breaks: Codes, work: Workspace
+) -> int:
+    """Where a column would be cut: writes the cuts, and returns how many they are."""
+    if breaks.shape[1] > 0 and breaks[column, 0] >= 0:
+        return child_cuts(lines, start, stop, column, breaks[column], work)
+    work.cuts[0] = median(
+        lines, start, stop, column, work.low[column], work.high[column], rows, work.positions
+    )
+    return 1
+
+
+@compiled
 def propose(
     lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules,
     best: int | None, relaxed: bool, breaks: Codes, work: Workspace,
@@ -302,16 +315,9 @@ def propose(
         column, cut = best_cut(lines, start, stop, work, rules, best)
         work.cuts[0] = cut
         return column, 1, 0
-    for place in range(by_width(lines, work)):
+    for place in range(by_width(lines.sizes, work.low, work.high, work.order)):
         column = work.order[place]
-        if breaks.shape[1] > 0 and breaks[column, 0] >= 0:
-            number = child_cuts(lines, start, stop, column, breaks[column], work)
-        else:
-            number = 1
-            work.cuts[0] = median(
-                lines, start, stop, column, work.low[column], work.high[column], rows,
-                work.positions,
-            )  # fmt: skip
+        number = cuts_of(lines, start, stop, column, rows, breaks, work)
         if relaxed:
             middle = halve(lines, start, stop, column, work.cuts[0], rules, work)
             if middle:

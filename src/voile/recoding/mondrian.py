@@ -15,7 +15,7 @@ import numpy as np
 from voile.compiled import compiled
 from voile.errors import UsageError
 from voile.privacy.requirements import AlphaK, K, Requirement
-from voile.privacy.requirements.rules import rules_of
+from voile.privacy.requirements.rules import Rules, rules_of
 from voile.recoding.grouping import Grouping, check_whole
 from voile.recoding.growing import CERTAINTY, INFORMATION, CutTree, boxes, grow
 from voile.recoding.nodes import Lines
@@ -140,15 +140,25 @@ def mondrian(
             "a node of a hierarchy cannot be halved", hint="leave relaxed or the hierarchies out"
         )
     check_whole(units, requirements)
+    rules = rules_of(requirements, units.overall)
+    breaks = breaks_of(units.sizes, levels)
+    return cut_further(units, requirements, rules, breaks, relaxed=relaxed, cuts=cuts)
+
+
+def cut_further(
+    units: Units,
+    requirements: Sequence[Requirement],
+    rules: Rules,
+    breaks: Codes,
+    *,
+    relaxed: bool = False,
+    cuts: Cuts = "median",
+) -> MondrianPartition:
+    """Cut units that meet the rules, which may be a part of the table that these are for."""
     lines = _lines(units, requirements, cuts)
-    breaks = _breaks(units, levels)
-    nodes, stops = grow(
-        lines, rules_of(requirements, units.overall), BEST[cuts], relaxed,
-        _least_rows(requirements), breaks,
-    )  # fmt: skip
+    nodes, stops = grow(lines, rules, BEST[cuts], relaxed, least_rows(requirements), breaks)
     low, high = boxes(lines, stops)
-    for column in np.flatnonzero(breaks[:, :1] >= 0):
-        _widen(low[:, column], high[:, column], breaks[column])
+    widen(low, high, breaks)
     classes = np.empty(len(lines.unit), dtype=np.int32)
     classes[lines.unit] = np.repeat(
         np.arange(len(stops), dtype=np.int32), np.diff(stops, prepend=0)
@@ -157,14 +167,19 @@ def mondrian(
     return MondrianPartition(Grouping(classes, low, high), tree, units.sizes)
 
 
-def _least_rows(requirements: Sequence[Requirement]) -> int:
+def least_rows(requirements: Sequence[Requirement]) -> int:
     """The least rows of a class: smaller nodes need not be tried."""
     return max([1, *(int(r.k) for r in requirements if isinstance(r, K | AlphaK))])
 
 
+def reads_sensitive(requirements: Sequence[Requirement]) -> bool:
+    """Whether any requirement is on sensitive values."""
+    return any(r.attribute is not None for r in requirements)
+
+
 def _lines(units: Units, requirements: Sequence[Requirement], cuts: Cuts) -> Lines:
     """A copy of the units in narrow numbers; sensitive codes only where something reads them."""
-    used = cuts == "information" or any(r.attribute is not None for r in requirements)
+    used = cuts == "information" or reads_sensitive(requirements)
     sensitive, sensitive_sizes = (
         (units.sensitive, units.sensitive_sizes) if used else (units.sensitive[:0], ())
     )
@@ -188,11 +203,11 @@ def _lines(units: Units, requirements: Sequence[Requirement], cuts: Cuts) -> Lin
     )
 
 
-def _breaks(units: Units, levels: Sequence[Levels | None] | None) -> Codes:
+def breaks_of(sizes: Sequence[int], levels: Sequence[Levels | None] | None) -> Codes:
     """(columns, positions): the coarsest level on which a position and the one before differ."""
     if levels is None or not any(levels):
-        return np.empty((len(units.sizes), 0), dtype=np.int32)
-    out = np.full((len(units.sizes), max(units.sizes)), -1, dtype=np.int32)
+        return np.empty((len(sizes), 0), dtype=np.int32)
+    out = np.full((len(sizes), max(sizes)), -1, dtype=np.int32)
     for line, hierarchy in zip(out, levels, strict=True):
         if hierarchy is None:
             continue
@@ -203,8 +218,14 @@ def _breaks(units: Units, levels: Sequence[Levels | None] | None) -> Codes:
     return out
 
 
+def widen(low: Codes, high: Codes, breaks: Codes) -> None:
+    """Widen boxes, in place, to the lowest nodes of hierarchies that hold them."""
+    for column in np.flatnonzero(breaks[:, :1] >= 0):
+        _widen(low[:, column], high[:, column], breaks[column])
+
+
 def _widen(low: Codes, high: Codes, breaks: Codes) -> None:
-    """Widen intervals, in place, to the lowest nodes of the hierarchy that hold them."""
+    """The same, of one column."""
     size = int((breaks >= 0).sum())
     reach: Counts = np.array(
         [breaks[a + 1 : b + 1].max(initial=-1) for a, b in zip(low, high, strict=True)]

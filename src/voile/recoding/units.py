@@ -73,18 +73,20 @@ def units_of_rows(
     sizes: Sequence[int],
     sensitive: Sequence[npt.NDArray[Any]],
     sensitive_sizes: Sequence[int],
+    weights: Counts | None = None,
 ) -> tuple[Units, Codes]:
-    """Rows as units, and which unit each row is."""
+    """Rows as units, and which unit each row is; one may stand for several, by its weight."""
     index = TupleIndex([*sizes, *sensitive_sizes])
     keys = index.encode([*codes, *sensitive])
     if math.prod(index.sizes) <= DENSE:
-        count = np.bincount(keys.astype(np.int64))
+        count = np.bincount(keys.astype(np.int64), weights).astype(np.int64)
         found = np.flatnonzero(count)
         place = np.empty(len(count), dtype=np.int32)
         place[found] = np.arange(len(found), dtype=np.int32)
-        of_row, weights, unique = place[keys], count[found], found.astype(keys.dtype)
+        of_row, rows, unique = place[keys], count[found], found.astype(keys.dtype)
     else:
-        unique, inverse, weights = np.unique(keys, return_inverse=True, return_counts=True)
+        unique, inverse = np.unique(keys, return_inverse=True)
+        rows = np.bincount(inverse, weights).astype(np.int64)
         of_row = inverse.astype(np.int32)
     parts = np.array(index.decode(unique), dtype=np.int32).reshape(len(index.sizes), -1)
     units = Units(
@@ -92,6 +94,6 @@ def units_of_rows(
         sizes=tuple(sizes),
         sensitive=np.ascontiguousarray(parts[len(sizes) :]),
         sensitive_sizes=tuple(sensitive_sizes),
-        weights=weights.astype(np.int64),
+        weights=rows,
     )
     return units, of_row

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from voile.register.places import register_place
 
 if TYPE_CHECKING:
     from voile.register.accounts import DataSetAccount, RegisteredDeparture, SpendingLimit
-    from voile.register.register import Register
+    from voile.register.register import ForeseenAccount, Register
     from voile.register.store import RegisterError
 
-    RegisterChoice = str | Path | Register | bool | None
+    RegisterChoice: TypeAlias = str | Path | Register | bool | None
     """A path or address, a register, None for the usual one, or False for none."""
 
 __all__ = [
     "DataSetAccount",
+    "ForeseenAccount",
     "Register",
     "RegisterError",
     "RegisteredDeparture",
@@ -31,6 +32,7 @@ __all__ = [
 
 _HOMES = {
     "DataSetAccount": "accounts",
+    "ForeseenAccount": "register",
     "Register": "register",
     "RegisterError": "store",
     "RegisteredDeparture": "accounts",

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.files import check_free, sync
-from voile.kinds.registration import Departure
+from voile.kinds.registration import Departure, departure_of
 from voile.privacy.composition import compose
 from voile.records import Record
 from voile.register.accounts import (
@@ -59,6 +59,9 @@ from voile.register.store import (
     open_store,
 )
 from voile.units import counted
+
+if TYPE_CHECKING:
+    from voile.kinds.release import Release
 
 LONGEST_NAME = 200
 
@@ -225,6 +228,24 @@ class Register:
         self._check_there()
         return MadeOfReleases(self, name, (), [], set(), (), draw=draw, parts=tuple(parts))
 
+    def foresee(self, table: Table, release: Release) -> list[ForeseenAccount]:
+        """What accounts would come to if a release of a table left now; writes nothing.
+
+        The table is one that `voile.read` gave, which is read once, and the release one that has
+        not left: `voile.publish` without `to` makes such.
+        """
+        keys = self.key_file.read() if self.exists() else ()
+        contents = RegisterContents({}, {}, {})
+        overlaps: list[tuple[StoredSketch, Any]] = []
+        if keys:
+            known = self.read(lambda run: stored_sketches(run, keys))
+            _, overlaps = fingerprints(table, keys, known)
+        if self.exists():
+            contents = self.read(read_contents)
+        departure = departure_of(release, "")
+        names = recognised(departure.name, contents, [(one.data_sets, o) for one, o in overlaps])
+        return [foreseen(one, contents, departure) for one in names]
+
     def _keys(self) -> tuple[FingerprintKey, ...]:
         """The keys, of which the database must know the first: else rows are not recognised."""
         begun = self.read(lambda run: run("SELECT key FROM about"))[0][0]
@@ -374,6 +395,51 @@ class MergeResult(Record):
     limits: int
     keys_missing: tuple[str, ...]
     """Ids of keys without which rows of merged tables are not recognised."""
+
+
+@dataclass(frozen=True)
+class ForeseenAccount(Record):
+    """A data set as it is, and as it would be after one more release."""
+
+    json_keys = ("data_set", "how", "left", "before=before.summary", "after=after.summary",
+                 "limit", "refused")  # fmt: skip
+
+    data_set: str
+    how: str
+    """How the table is recognised as this data set, and how sure."""
+    before: DataSetAccount
+    after: DataSetAccount
+    refused: str = ""
+    """Why the limit would not let it leave."""
+
+    @property
+    def left(self) -> list[dict[str, Any]]:
+        """What left before, in the order in which it did."""
+        return [
+            {"when": one.when, "what": one.title, "path": one.what_is.path,
+             "promise": one.promise, "state": one.state}
+            for one in self.before.left
+        ]  # fmt: skip
+
+    @property
+    def limit(self) -> str | None:
+        """What all of it may cost, in words."""
+        return None if self.before.limit is None else self.before.limit.words
+
+
+def foreseen(one: Recognition, contents: RegisterContents, departure: Departure) -> ForeseenAccount:
+    """The account of a data set with a departure that has not happened."""
+    new = RegisteredDeparture(new_id(), time.time(), departure, "may have left", one.words)
+    before = contents.account(one.data_set)
+    refused = ""
+    for name in contents.related(one.data_set):
+        limited = contents.limited(name)
+        if limited.limit is not None:
+            try:
+                check_within(limited, limited.with_departure(new), new)
+            except PromiseError as error:
+                refused = refused or error.message
+    return ForeseenAccount(one.data_set, one.words, before, before.with_departure(new), refused)
 
 
 def is_called(one: RegisteredDeparture, name: str) -> bool:

@@ -23,33 +23,41 @@ from __future__ import annotations
 
 import math
 import struct
-import unicodedata
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from voile.compiled import compiled
 from voile.engines.table import Table
 from voile.records import Record
+from voile.register.gathering import (
+    SAMPLE,
+    ColumnSet,
+    Gathered,
+    GatherRows,
+    SketchedRows,
+    SketchSearch,
+)
+from voile.register.hashes import (
+    ZERO,
+    Counts,
+    Hashes,
+    HashKeys,
+    Shorts,
+    column_part,
+    folded_names,
+    row_hashes,
+    text_hashes,
+)
 from voile.register.keys import FingerprintKey
 from voile.units import counted
 
-Hashes = npt.NDArray[np.uint64]
-Shorts = npt.NDArray[np.uint32]
-Counts = npt.NDArray[np.int64]
-
-SAMPLE = 1024
-"""Different rows of a sketch."""
 COLUMNS = 32
 """Columns of a sketch: those whose names have the smallest keyed hash."""
-ROWS_AT_ONCE = 2**17
-"""Rows whose hashes are held at once."""
 MOST_SETS = 32
 """Different sets of columns that are compared in one reading of a table."""
 SETS_LESS_ONE = 64
@@ -66,180 +74,9 @@ LEAST_SHARE = 0.05
 """A share of rows in common that is surely above this makes two tables the same data set."""
 COINCIDENCE = math.log(1e-9)
 """Equal columns of tables of different people are as likely as this, at most."""
-MISSING, ZERO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0)
 
 
-# ---------------------------------------------------------------------- keyed hashes
-
-
-@compiled
-def sip_hashes(data: npt.NDArray[np.uint8], offsets: Counts, keys: Hashes, found: Hashes) -> None:
-    """SipHash-2-4 of every text: text i is data[offsets[i]:offsets[i + 1]]."""
-    u13, u16, u17 = np.uint64(13), np.uint64(16), np.uint64(17)
-    u21, u32, u8 = np.uint64(21), np.uint64(32), np.uint64(8)
-    for i in range(len(found)):
-        start, stop = offsets[i], offsets[i + 1]
-        length = stop - start
-        v0 = keys[0] ^ np.uint64(0x736F6D6570736575)
-        v1 = keys[1] ^ np.uint64(0x646F72616E646F6D)
-        v2 = keys[0] ^ np.uint64(0x6C7967656E657261)
-        v3 = keys[1] ^ np.uint64(0x7465646279746573)
-        words = length // 8
-        for w in range(words + 3):
-            if w <= words:
-                m = np.uint64(0)
-                last = 8 if w < words else length - 8 * words
-                for b in range(last):
-                    m |= np.uint64(data[start + 8 * w + b]) << (u8 * np.uint64(b))
-                if w == words:
-                    m |= np.uint64(length & 255) << np.uint64(56)
-                v3 ^= m
-            elif w == words + 1:
-                v2 ^= np.uint64(255)
-            for _ in range(2):  # four more rounds in the end, in two turns
-                v0 += v1
-                v1 = (v1 << u13) | (v1 >> np.uint64(51))
-                v1 ^= v0
-                v0 = (v0 << u32) | (v0 >> u32)
-                v2 += v3
-                v3 = (v3 << u16) | (v3 >> np.uint64(48))
-                v3 ^= v2
-                v0 += v3
-                v3 = (v3 << u21) | (v3 >> np.uint64(43))
-                v3 ^= v0
-                v2 += v1
-                v1 = (v1 << u17) | (v1 >> np.uint64(47))
-                v1 ^= v2
-                v2 = (v2 << u32) | (v2 >> u32)
-            if w <= words:
-                v0 ^= m
-        found[i] = v0 ^ v1 ^ v2 ^ v3
-
-
-def folded(name: str) -> str:
-    """The name of a column without what changes when a table is written again."""
-    return unicodedata.normalize("NFKC", name).casefold().strip()
-
-
-def folded_names(names: Sequence[str]) -> list[str]:
-    """Names of columns without their case, unless two of them are the same then."""
-    found = [folded(name) for name in names]
-    return [
-        one if found.count(one) == 1 else f"{one}\0{name}"
-        for one, name in zip(found, names, strict=True)
-    ]
-
-
-def text_hashes(texts: pa.Array, keys: Hashes) -> Hashes:
-    """The keyed hash of each text; NULL and no text at all have one of their own."""
-    plain = texts.cast(pa.large_string())
-    _, offsets, data = plain.buffers()
-    found = np.empty(len(plain), np.uint64)
-    at = np.frombuffer(offsets, np.int64)[plain.offset : plain.offset + len(plain) + 1]
-    content = np.zeros(1, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    sip_hashes(content, at, keys, found)
-    found[at[1:] == at[:-1]] = MISSING
-    if plain.null_count:
-        found[plain.is_null().to_numpy(zero_copy_only=False)] = MISSING
-    return found
-
-
-def value_hashes(column: pa.ChunkedArray, keys: Hashes) -> Hashes | None:
-    """The keyed hash of each value as text, so that its type does not matter; None for lists."""
-    whole = column.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
-    if pa.types.is_dictionary(whole.type):
-        whole = whole.cast(whole.type.value_type)
-    try:
-        if pa.types.is_floating(whole.type):
-            whole = pc.add(whole, 0.0)  # one zero of the two that floats have
-        texts = whole.cast(pa.large_string())
-        if not pa.types.is_primitive(whole.type):
-            texts = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    except pa.ArrowException:
-        return None
-    return text_hashes(texts, keys)
-
-
-def mixed(values: Hashes) -> Hashes:
-    """Every bit spread over all bits."""
-    found = values * np.uint64(0xFF51AFD7ED558CCD)
-    found ^= found >> np.uint64(32)
-    found *= np.uint64(0xC4CEB9FE1A85EC53)
-    found ^= found >> np.uint64(29)
-    return found
-
-
-def column_part(values: Shorts, name: np.uint64) -> Hashes:
-    """What a column of this name adds to the hashes of rows.
-
-    The hash of a row is a sum, so that a column is left out by subtracting its part.
-    """
-    return mixed(values.astype(np.uint64) ^ name)
-
-
-def row_hashes(parts: Sequence[Hashes], seed: np.uint64) -> Hashes:
-    """One hash of the parts of several columns, in any order."""
-    total: Hashes = np.full(len(parts[0]) if parts else 0, seed, np.uint64)
-    for part in parts:
-        total += part
-    return mixed(total)
-
-
-@dataclass(frozen=True)
-class HashKeys:
-    """What a key gives for hashing values, names of columns, and rows."""
-
-    values: Hashes
-    names: Hashes
-    rows: np.uint64
-
-    @classmethod
-    def of(cls, key: FingerprintKey) -> HashKeys:
-        """The hash keys of a register's key."""
-        values, names = (
-            np.frombuffer(key.derive(purpose)[:16], np.uint64) for purpose in ("values", "columns")
-        )
-        return cls(values, names, np.uint64(struct.unpack("<Q", key.derive("rows")[:8])[0]))
-
-
-# ---------------------------------------------------------------------- samples of rows
-
-
-class SketchedRows:
-    """The different rows with the smallest hashes, and how often each occurs.
-
-    A row that is in it in the end was never left out before, so that its count is exact.
-    """
-
-    def __init__(self, columns: int) -> None:
-        self.hashes: Hashes = np.empty(0, np.uint64)
-        self.counts: Counts = np.empty(0, np.int64)
-        self.values: Shorts = np.empty((0, columns), np.uint32)
-
-    def add(self, hashes: Hashes, values: Sequence[Shorts]) -> None:
-        """Take a batch of rows in."""
-        near = np.flatnonzero(hashes <= self.threshold)
-        if not len(near):
-            return
-        found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
-        first, found, counts = near[first[:SAMPLE]], found[:SAMPLE], counts[:SAMPLE]
-        rows = np.empty((len(first), len(values)), np.uint32)
-        for at, column in enumerate(values):
-            rows[:, at] = column[first]
-        every = np.concatenate([self.hashes, found])
-        merged, place, inverse = np.unique(every, return_index=True, return_inverse=True)
-        total = np.zeros(len(merged), np.int64)
-        np.add.at(total, inverse, np.concatenate([self.counts, counts]))
-        self.values = np.concatenate([self.values, rows])[place[:SAMPLE]]
-        self.hashes, self.counts = merged[:SAMPLE], total[:SAMPLE]
-
-    @property
-    def threshold(self) -> np.uint64:
-        """Every row with a hash up to this is in it."""
-        full = len(self.hashes) >= SAMPLE
-        return self.hashes[-1] if full else np.uint64(2**64 - 1)
+# ---------------------------------------------------------------------- the sketch
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,68 +292,14 @@ def overlap(
     return RowOverlap(common(absent.share, alone.share), *at(USUAL), at(sure)[0], without=without)
 
 
-@dataclass
-class ColumnSet:
-    """The columns that a table has in common with some sketches, and what is seen of them."""
-
-    places: tuple[int, ...]
-    """In the table's own order."""
-    sample: SketchedRows
-    wanted: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
-    seen: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    starts: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(2**16, np.bool_))
-    """The first 16 bits of what is wanted: most rows need no closer look."""
-
-    def want(self, hashes: Sequence[Hashes]) -> None:
-        """Look for these rows."""
-        self.wanted = np.unique(np.concatenate(hashes))
-        self.seen = np.zeros(len(self.wanted), np.bool_)
-        self.starts[self.wanted >> np.uint64(48)] = True
-
-    def look(self, parts: Sequence[Hashes], values: Sequence[Shorts], seed: np.uint64) -> None:
-        """Take a batch in: the columns' parts of the hashes, and their values if kept."""
-        hashes = row_hashes([parts[place] for place in self.places], seed)
-        self.sample.add(hashes, values)
-        self._mark(hashes)
-
-    def look_without(self, total: Hashes, out: Sequence[Hashes], seed: np.uint64) -> None:
-        """The same, from the sum of all parts and the parts of the columns that it lacks."""
-        rest = total + seed
-        for part in out:
-            rest -= part
-        hashes = mixed(rest)
-        self.sample.add(hashes, ())
-        self._mark(hashes)
-
-    def _mark(self, hashes: Hashes) -> None:
-        if not len(self.wanted):
-            return
-        near = hashes[self.starts[hashes >> np.uint64(48)]]
-        at = np.minimum(np.searchsorted(self.wanted, near), len(self.wanted) - 1)
-        self.seen[at[self.wanted[at] == near]] = True
-
-
-class Numbering:
-    """Which columns number the rows: whole numbers without gaps to speak of, none of them twice."""
-
-    def __init__(self, columns: int) -> None:
-        self.ends: list[tuple[int, int] | None] = [None] * columns
-
-    def look(self, place: int, column: pa.ChunkedArray) -> None:
-        """Take a batch of a column in."""
-        if pa.types.is_integer(column.type) and len(column) > column.null_count:
-            found = pc.min_max(column).as_py()
-            low, high = self.ends[place] or (found["min"], found["max"])
-            self.ends[place] = min(low, found["min"]), max(high, found["max"])
-
-    def found(self, rows: int, own: SketchedRows) -> Hashes:
-        """1 for each column that does."""
-        numbers = np.zeros(len(self.ends), np.uint64)
-        for place, ends in enumerate(self.ends):
-            if ends is not None and ends[1] - ends[0] < 2 * rows:
-                different = len(np.unique(own.values[:, place]))
-                numbers[place] = different == len(own.counts) == own.counts.sum()
-        return numbers
+def numbering(found: Gathered) -> Hashes:
+    """1 for each column that numbers the rows: whole numbers with few gaps, none of them twice."""
+    numbers, own = np.zeros(len(found.ends), np.uint64), found.samples[0]
+    for place, ends in enumerate(found.ends):
+        if ends is not None and ends[1] - ends[0] < 2 * found.rows:
+            different = len(np.unique(own.values[:, place]))
+            numbers[place] = different == len(own.counts) == own.counts.sum()
+    return numbers
 
 
 class Fingerprinting:
@@ -529,51 +312,27 @@ class Fingerprinting:
         hashed = text_hashes(pa.array(folded_names(names), pa.large_string()), self.keys.names)
         order = np.argsort(hashed)[:COLUMNS]
         self.names, self.columns = [names[place] for place in order], hashed[order]
-        self.numbering = Numbering(len(self.names))
         self.sets: dict[tuple[int, ...], ColumnSet] = {}
 
     def run(self) -> tuple[RowSketch, list[RowOverlap | None]]:
         """The sketch, and for each known one what both have in common; None: no column."""
-        rows, sums = 0, np.zeros(len(self.names), np.uint64)
         whole = tuple(range(len(self.names)))
-        own = ColumnSet(whole, SketchedRows(len(whole)))
-        self.sets[whole] = own
+        self.sets[whole] = ColumnSet(whole)
         self._prepare()
-        for values in self._batches():
-            rows += len(values[0])
-            sums += np.array([column.sum(dtype=np.uint64) for column in values])
-            self._look(own, [(column >> np.uint64(32)).astype(np.uint32) for column in values])
+        found = self._gathered()
+        own = found.samples[0]
         sketch = RowSketch(
-            self.key.id, rows, self.columns, sums, self.numbering.found(rows, own.sample),
-            own.sample.hashes, own.sample.counts, own.sample.values,
+            self.key.id, found.rows, self.columns, found.sums, numbering(found),
+            own.hashes, own.counts, own.values,
         )  # fmt: skip
-        return sketch, [self._compared(sketch, other) for other in self.known]
+        return sketch, [self._compared(sketch, found, other) for other in self.known]
 
-    def _look(self, own: ColumnSet, short: list[Shorts]) -> None:
-        parts = [column_part(*pair) for pair in zip(short, self.columns, strict=True)]
-        own.look(parts, short, self.keys.rows)
-        total = np.zeros(len(short[0]), np.uint64)
-        for part in parts:
-            total += part
-        for one in self.sets.values():
-            out = [part for place, part in enumerate(parts) if place not in one.places]
-            if one is not own and len(out) < len(one.places):
-                one.look_without(total, out, self.keys.rows)
-            elif one is not own:
-                one.look(parts, (), self.keys.rows)
-
-    def _batches(self) -> Iterator[list[Hashes]]:
+    def _gathered(self) -> Gathered:
+        """What is seen of all rows, wherever they lie."""
+        search = SketchSearch.of(self.keys, self.columns, list(self.sets.values()))
         if not self.names:
-            return
-        for rows in self.table.unordered(self.names):
-            for start in range(0, rows.num_rows, ROWS_AT_ONCE):
-                some = rows.slice(start, ROWS_AT_ONCE)
-                yield [self._hashed(place, some.column(place)) for place in range(len(self.names))]
-
-    def _hashed(self, place: int, column: pa.ChunkedArray) -> Hashes:
-        self.numbering.look(place, column)
-        found = value_hashes(column, self.keys.values)
-        return np.full(len(column), MISSING, np.uint64) if found is None else found
+            return search.nothing()
+        return Gathered.unpack(self.table.gathered(self.names, GatherRows(), search.secrets()))
 
     def _common(self, other: RowSketch) -> dict[int, int]:
         """The columns that both have: their places here, and there."""
@@ -606,23 +365,23 @@ class Fingerprinting:
         for found, most in ((wanted, MOST_SETS), (less, SETS_LESS_ONE)):
             for places in sorted(found, key=len, reverse=True)[:most]:
                 both = [*wanted.get(places, ()), *less.get(places, ())]
-                self.sets.setdefault(places, ColumnSet(places, SketchedRows(0))).want(both)
+                self.sets.setdefault(places, ColumnSet(places)).want(both)
 
     def _restricted(self, other: RowSketch, common: Mapping[int, int]) -> Hashes:
         """The hashes of a sketch's rows on some of its columns."""
         parts = [column_part(other.values[:, at], other.columns[at]) for at in common.values()]
         return row_hashes(parts, self.keys.rows)
 
-    def _compared(self, sketch: RowSketch, other: RowSketch) -> RowOverlap | None:
+    def _compared(self, sketch: RowSketch, found: Gathered, other: RowSketch) -> RowOverlap | None:
         """The surest of what is known: exact columns, their rows here, our rows there."""
         if is_unchanged(sketch, other):
             return RowOverlap(1.0, 1.0, 1.0, 1.0, unchanged=True)
         common = self._common(other)
         if not is_alike(len(common), sketch, other) or not len(other.hashes) or not sketch.rows:
             return None
-        ways = [self._met(sketch, other, common)]
+        ways = [self._met(found, other, common)]
         ways += [
-            self._met(sketch, other, {here: common[here] for here in places}, len(common))
+            self._met(found, other, {here: common[here] for here in places}, len(common))
             for places in self._less_one(other, common)
         ]
         if len(common) == len(sketch.columns) == len(other.columns):
@@ -630,15 +389,15 @@ class Fingerprinting:
         return max(filter(None, ways), key=lambda way: way.surely, default=None)
 
     def _met(
-        self, sketch: RowSketch, other: RowSketch, common: Mapping[int, int], of: int = 0
+        self, found: Gathered, other: RowSketch, common: Mapping[int, int], of: int = 0
     ) -> RowOverlap | None:
         """How many of the other's rows are here, on these columns."""
-        one = self.sets.get(tuple(common))
-        if one is None:
+        if tuple(common) not in self.sets:
             return None
+        place, one = list(self.sets).index(tuple(common)), self.sets[tuple(common)]
         wanted = self._restricted(other, common)
-        hits = one.seen[np.searchsorted(one.wanted, wanted)]
-        alone = SampledRows.alone(one.sample, sketch.rows)
+        hits = found.seen[place][np.searchsorted(one.wanted, wanted)]
+        alone = SampledRows.alone(found.samples[place], found.rows)
         numbers = set(other.numbered)
         if numbers & set(common.values()):
             rest = [at for at in common.values() if at not in numbers]

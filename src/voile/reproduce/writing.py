@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from voile import __version__
 from voile.errors import UsageError
 from voile.evaluate.drawing import load_altair, render, theme
-from voile.evaluate.pages import page, row, table, text_cell
+from voile.evaluate.pages import NextStep, Report, head_cell, heading, row, table, text_cell
 from voile.files import write_whole
 from voile.kinds.staging import check_outside
 from voile.reproduce.catalogue import FIGURES
@@ -25,12 +26,11 @@ SIGNS = {"agrees": "agrees with the print", "differs": "differs, as the print is
          "fails": "does not agree, and should"}  # fmt: skip
 
 STYLE = """
-h2 { margin-top: 4rem }
-article { border-top: 1px solid #E8ECF0; padding: 1.5rem 0 2rem }
-article h3 { margin: 0 } article img { max-width: 100%; display: block; margin: 1rem 0 }
-.sign { font-size: .85rem; font-weight: 600 }
-.agrees { color: #00795c } .differs { color: #8A5A00 } .fails { color: #b3261e }
-summary { cursor: pointer; color: #5F6C7B } a { color: #0072B2 } code { font-size: .9em }
+article { border-top: 1px solid var(--line); padding: 1.5rem 0 1rem; }
+article .paper { display: block; margin: 1rem 0; }
+.sign { font-size: .85rem; font-weight: 600; } .agrees { color: var(--accent); }
+.differs { color: var(--ink); } .fails { color: var(--bad); }
+@media (max-width: 40rem) { .paper img { max-width: none; width: 40rem; } }
 """
 
 
@@ -51,11 +51,23 @@ def gallery(found: Iterable[Mapping[str, Any]]) -> bytes:
     for entry in found:
         papers.setdefault(entry["paper"], []).append(entry)
     title = "The papers, reproduced"
-    count = tally([entry for several in papers.values() for entry in several])
-    parts = [f"<h1>{title}</h1>", f'<p class="lead">{count}</p>']
+    every = [entry for several in papers.values() for entry in several]
+    parts = []
     for paper, several in papers.items():
-        parts += [f"<h2>{escape(paper)}</h2>", *map(article, several)]
-    return page(title, parts, width=68, style=STYLE)
+        parts += [heading(paper), *map(article, several)]
+    return Report(
+        title, title, tally(every), parts, steps(every),
+        "Made with Voile. A figure is a picture on white paper, with its data beside it.",
+        style=STYLE,
+    ).page()  # fmt: skip
+
+
+def steps(found: Sequence[Mapping[str, Any]]) -> list[NextStep]:
+    """What to run next: in full what was a quick run, and what else there is."""
+    quick = [entry["name"] for entry in found if entry["quick"]]
+    again = [NextStep("Make in full what was a quick run:",
+                      shlex.join(["voile", "reproduce", *quick]))] if quick else []  # fmt: skip
+    return [*again, NextStep("See which figures and tables there are:", "voile reproduce --list")]
 
 
 def tally(found: Sequence[Mapping[str, Any]]) -> str:
@@ -77,14 +89,15 @@ def article(entry: Mapping[str, Any]) -> str:
     """One figure as HTML: its picture, its verdict and its files."""
     name, verdict = escape(entry["name"]), sign(entry["agrees"], entry["sound"])
     rows = [check_row(what, entry) for what in entry["measured"]]
-    checks = table(("", "the paper", "measured", ""), rows, ())
+    headings = ("what", "the paper", "measured", "verdict")
+    checks = table(f"{entry['what']}: print and measurement", headings, rows)
     files = ", ".join(link(Path(file).name) for file in entry["files"])
     return (
         f'<article id="{name}"><h3>{escape(entry["what"])}</h3>\n'
         f"<code>{name}</code>{' · a quick run' * entry['quick']}{made_by(entry)} · "
         f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
-        f'<img src="{name}.svg" alt="{escape(entry["title"])}" loading="lazy">\n'
-        f"<details open><summary>Print and measurement</summary>{checks}</details>\n"
+        f'<a class="paper" href="{name}.svg"><img src="{name}.svg" alt="{escape(entry["title"])}" '
+        f'loading="lazy"></a>\n{checks}\n'
         f"<p>{files}</p></article>"
     )
 
@@ -107,7 +120,7 @@ def check_row(what: str, entry: Mapping[str, Any]) -> str:
     shown = "–" if check["agrees"] is None and check["sound"] else verdict
     why = f"<br>{escape(check['why'])}" if check["why"] else ""
     return row(
-        text_cell(what),
+        head_cell(what),
         text_cell(printed(entry["printed"][what])),
         text_cell(measured(check)),
         f'<td><span class="sign {verdict}">{shown}</span>{why}</td>',

@@ -38,25 +38,38 @@ HEADER = """\
 
 def read_codebook(path: Path) -> dict[str, Any]:
     """The data of a codebook file."""
-    import yaml  # noqa: PLC0415  (a release needs no codebook)
-
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return codebook_data(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(
             f"there is no schema file {str(path)!r}", hint="`voile schema TABLE -o FILE` makes one"
         ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise SchemaError(
-            f"{path}: not a readable codebook: {_reason(error)}",
-            hint="a codebook is a YAML file; `voile schema TABLE -o FILE` makes one",
-        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(error) from None
+
+
+def codebook_data(text: str) -> dict[str, Any]:
+    """The data of a codebook's text."""
+    import yaml  # noqa: PLC0415  (a release needs no codebook)
+
+    try:
+        data = yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise unreadable(error) from None
     if not isinstance(data, dict):
         raise SchemaError(
-            f"{path}: a codebook is a mapping with a list 'attributes'",
+            "a codebook is a mapping with a list 'attributes'",
             hint="`voile schema TABLE -o FILE` makes one",
         )
     return data
+
+
+def unreadable(error: Exception) -> SchemaError:
+    """The complaint about a text that is no codebook."""
+    return SchemaError(
+        f"not a readable codebook: {_reason(error)}",
+        hint="a codebook is a YAML file; `voile schema TABLE -o FILE` makes one",
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -67,14 +80,13 @@ def _reason(error: Exception) -> str:
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem
 
 
-def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None:
-    """Write a codebook with its explanations on top."""
+def codebook_text(data: dict[str, Any]) -> str:
+    """A codebook with its explanations on top."""
     import yaml  # noqa: PLC0415
 
-    text = HEADER + yaml.dump(
+    return HEADER + yaml.dump(
         data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
     )
-    write_whole(path, text.encode(), overwrite=overwrite)
 
 
 # ---------------------------------------------------------------------- schema
@@ -151,7 +163,16 @@ class Schema:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the codebook as YAML, to be read and edited by people."""
-        write_codebook(Path(path), self.to_dict(), overwrite=overwrite)
+        write_whole(Path(path), self.to_yaml().encode(), overwrite=overwrite)
+
+    def to_yaml(self) -> str:
+        """The codebook as `save` writes it."""
+        return codebook_text(self.to_dict())
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Schema:
+        """A schema from the text of a codebook."""
+        return cls.from_dict(codebook_data(text))
 
     @classmethod
     def open(cls, path: str | Path) -> Schema:

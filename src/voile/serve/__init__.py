@@ -7,16 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.serve.creation import begin
+    from voile.serve.self_audit import audit_folder
+    from voile.serve.server import serve
     from voile.serve.simulation import simulated
-    from voile.serve.steward import ledger_of
+    from voile.serve.steward import (
+        begun_data,
+        issue_token,
+        ledger_of,
+        log,
+        planned,
+        revoke,
+        set_group,
+        status,
+    )
 
 _HOMES = {
+    "audit_folder": "voile.serve.self_audit",
     "begin": "voile.serve.creation",
+    "begun_data": "voile.serve.steward",
+    "issue_token": "voile.serve.steward",
     "ledger_of": "voile.serve.steward",
+    "log": "voile.serve.steward",
+    "planned": "voile.serve.steward",
+    "revoke": "voile.serve.steward",
+    "serve": "voile.serve.server",
+    "set_group": "voile.serve.steward",
     "simulated": "voile.serve.simulation",
+    "status": "voile.serve.steward",
 }
 
-__all__ = ["begin", "ledger_of", "simulated"]
+__all__ = [
+    "audit_folder",
+    "begin",
+    "begun_data",
+    "issue_token",
+    "ledger_of",
+    "log",
+    "planned",
+    "revoke",
+    "serve",
+    "set_group",
+    "simulated",
+    "status",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -103,6 +103,8 @@ LOGGED = Rate(1.0, 100)
 TRIES = Rate(5.0, 100)
 """Dry runs of one analyst, whose page makes one while they type."""
 PAGE = 1000
+REPEATED = "repeated"
+"""What the log calls an answer that was given before, and was free."""
 LASTING = "the server's steward must look after it"
 PASSING = "ask again: if it was answered meanwhile, the answer is kept and free"
 
@@ -152,7 +154,7 @@ class Api:
             reply = self._service.answer(who, question, asked.confidence)
         except VoileError as error:
             self.refuse(who, error, asked)
-        self._log_answer(who, reply)
+        self._log_answer(who, reply, asked)
         return reply.to_dict()
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
@@ -177,7 +179,7 @@ class Api:
         return self._about
 
     def history(self, caller: Caller, most: int) -> Mapping[str, Any]:
-        """The newest of what the caller was charged for."""
+        """The newest of what the caller was charged for, and of what they asked again."""
         who = self._admit(caller, "query")
         own: list[dict[str, Any]] = []
         after = 0
@@ -193,7 +195,13 @@ class Api:
                 for kept in page
                 if kept.analyst == who.name and not kept.lost
             ]
-        return {"history": own[-most:][::-1]}
+        again = self._ledger.events(None, most, who=who.name, what=REPEATED)
+        repeats = [
+            {"number": number, "at": line.at, "question": line.detail["question"],
+             "entries": list(line.detail["entries"])}
+            for number, line in again if "question" in line.detail
+        ]  # fmt: skip
+        return {"history": own[-most:][::-1], "repeats": repeats}
 
     # ------------------------------------------------------------------ admins
 
@@ -283,13 +291,17 @@ class Api:
         if not self._logged_tries.wait(who):
             self._ledger.note(who, "tried", **detail)
 
-    def _log_answer(self, who: str, reply: QueryReply) -> None:
-        """Log an answer by the numbers of its entries, which hold the question."""
+    def _log_answer(self, who: str, reply: QueryReply, asked: wire.QuestionBody) -> None:
+        """Log an answer by the numbers of its entries, which hold the question.
+
+        A repeat keeps the words of who repeats it, for their history: the entries may hold those
+        of somebody else.
+        """
         if reply.charged:
             self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)
         elif not self._logged.wait(who):
-            what = "repeated" if reply.numbers else "public"
-            self._ledger.note(who, what, entries=reply.numbers)
+            own = {"question": {"sql": asked.sql, "subset": asked.subset}} if reply.numbers else {}
+            self._ledger.note(who, REPEATED if own else "public", entries=reply.numbers, **own)
 
     def _log(self, who: str, status: HTTPStatus, why: str) -> None:
         if not self._logged.wait(who):

@@ -411,11 +411,12 @@ def serve_bytes(app: FastAPI, path: str, content: bytes, kind: str) -> None:
 
 
 def pages() -> list[tuple[str, bytes, str]]:
-    """The pages and what they load, from this package: address, bytes, kind."""
+    """The pages and what they load, from here and from `voile.web`: address, bytes, kind."""
     named = {file: path for path, file in PAGES.items()}
+    places = {folder: files("voile.serve") / folder for folder in ("pages", "reference")}
     found = []
-    for folder in ("pages", "reference"):
-        for file in (files("voile.serve") / folder).iterdir():
+    for folder, place in {**places, "static": files("voile.web") / "static"}.items():
+        for file in place.iterdir():
             suffix = file.name[file.name.rfind(".") :]
             if suffix in KINDS:
                 path = named.get(f"{folder}/{file.name}", f"/{file.name}")

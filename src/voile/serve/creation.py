@@ -48,7 +48,7 @@ MANY = 100
 
 
 def begin(
-    folder: Path,
+    folder: str | Path,
     table: object,
     *,
     schema: Schema | str | Path | Mapping[str, Any] | None = None,
@@ -82,6 +82,7 @@ def begin(
     its path or address, else the usual one; False writes nothing down. Which rows of a person are
     kept is decided by coins of a secret `salt`, which is drawn and forgotten if none is given.
     """
+    folder = Path(folder)
     check_place(folder)
     check_words(name, ledger)
     check_people(person, per_person, id_column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import Change, noise_law
 from voile.privacy.interactive.promise import account
@@ -18,11 +19,12 @@ from voile.serve.ledger import (
     Identity,
     Ledger,
     Recovery,
+    StoredEntry,
     open_ledger,
     recover,
 )
 from voile.serve.ledger.base import Role
-from voile.serve.setting import Setting
+from voile.serve.setting import ACCOUNTED_AT, Setting
 
 
 @contextmanager
@@ -72,10 +74,53 @@ def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str
     }
 
 
+def planned(
+    *,
+    queries: int,
+    delta: float | None = None,
+    eta: float = 1e-6,
+    epsilon: float | None = None,
+    epsilon_delta: float | None = None,
+    noise: str = "binomial",
+    anytime: bool = False,
+    per_person: int = 1,
+) -> dict[str, Any]:
+    """What a server would promise and how far its counts would be off, without a table.
+
+    The options are those of `begin`. `stderr` is the standard error of a count.
+    """
+    from voile.serve.creation import chosen_promise  # noqa: PLC0415  (it loads the engine)
+
+    if per_person < 1:
+        raise UsageError(
+            f"{spelled('per_person', per_person)} is no number of rows", hint="1 or more"
+        )
+    promise = chosen_promise(
+        noise, queries, delta=delta, eta=eta, anytime=anytime, epsilon=epsilon,
+        epsilon_delta=epsilon_delta,
+    )  # fmt: skip
+    at = promise.epsilon_delta or ACCOUNTED_AT
+    return {
+        "queries": queries,
+        "delta": promise.delta,
+        "eta": eta,
+        "epsilon": promise.epsilon,
+        "epsilon_delta": promise.epsilon_delta,
+        "noise": noise,
+        "variance": promise.variance,
+        "stderr": error_of(noise, promise.variance, per_person),
+        "promise": account(noise, promise.variance, queries, at=at).to_dict(),
+    }
+
+
 def count_error(setting: Setting) -> float:
     """The standard error of a count, which one person changes by as many rows as they may have."""
-    change = Change(setting.per_person, setting.per_person**2)
-    return noise_law(setting.noise, setting.variance, change).sd
+    return error_of(setting.noise, setting.variance, setting.per_person)
+
+
+def error_of(noise: str, variance: float, per_person: int) -> float:
+    """The standard error of a count by the noise of a total that one row changes by 1."""
+    return noise_law(noise, variance, Change(per_person, per_person**2)).sd
 
 
 def as_printed(setting: Setting) -> dict[str, float]:
@@ -87,22 +132,25 @@ def as_printed(setting: Setting) -> dict[str, float]:
     }
 
 
-def ledger_of(folder: Path) -> Ledger:
+def ledger_of(folder: str | Path) -> Ledger:
     """The ledger of a server's folder, to issue tokens and to read; also while the server runs."""
-    return open_ledger(folder, Setting.open(folder))
+    return open_ledger(Path(folder), Setting.open(Path(folder)))
 
 
 def issue_token(
-    folder: Path,
+    folder: str | Path,
     analyst: str,
     *,
-    queries: int | None,
-    group: str | None,
-    role: Role,
-    scopes: Sequence[str] | None,
-    seconds: float | None,
+    queries: int | None = None,
+    group: str | None = None,
+    role: Role = "analyst",
+    scopes: Sequence[str] | None = None,
+    seconds: float | None = None,
 ) -> tuple[str, Identity]:
-    """A new token, shown once and kept nowhere."""
+    """A new token, shown once and kept nowhere, and whose it is.
+
+    `queries` is the analyst's budget, as it was if not given; `seconds` how long it is valid.
+    """
     chosen = None if scopes is None else frozenset(scopes)
     with ledger_of(folder) as ledger:
         return ledger.issue(
@@ -130,22 +178,23 @@ def issued_data(token: str, identity: Identity) -> dict[str, Any]:
     }
 
 
-def set_group(folder: Path, name: str, queries: int) -> None:
+def set_group(folder: str | Path, name: str, queries: int) -> None:
     """Make a group, or change its budget."""
     with ledger_of(folder) as ledger:
         ledger.set_group(name, queries)
 
 
-def revoke(folder: Path, *, token: str | None, analyst: str | None) -> int:
-    """Revoke tokens; how many of them were valid."""
+def revoke(folder: str | Path, *, token: str | None = None, analyst: str | None = None) -> int:
+    """Revoke one token by its id, or all of an analyst; how many of them were valid."""
     with ledger_of(folder) as ledger:
         return ledger.revoke(token=token, analyst=analyst)
 
 
-def status(folder: Path) -> dict[str, Any]:
+def status(folder: str | Path) -> dict[str, Any]:
     """Budgets and people."""
-    setting = Setting.open(folder)
-    with open_ledger(folder, setting) as ledger:
+    place = Path(folder)
+    setting = Setting.open(place)
+    with open_ledger(place, setting) as ledger:
         return {
             "name": setting.name,
             "people": setting.people,
@@ -158,20 +207,43 @@ def status(folder: Path) -> dict[str, Any]:
         }
 
 
-def log(folder: Path, most: int) -> list[dict[str, Any]]:
-    """The newest lines of the audit log, newest first."""
+def log(folder: str | Path, most: int = 50, *, before: int | None = None) -> list[dict[str, Any]]:
+    """Lines of the audit log, newest first, each with the questions that it is about.
+
+    `before` is the number of a line: only older ones are shown.
+    """
     with ledger_of(folder) as ledger:
-        return [line_data(number, event) for number, event in ledger.events(most=most)]
+        return [with_questions(ledger, line_data(*one)) for one in ledger.events(before, most)]
+
+
+def with_questions(ledger: Ledger, line: dict[str, Any]) -> dict[str, Any]:
+    """A line of the audit log with the texts of its questions, as the ledger keeps them."""
+    numbers = line["detail"].get("entries") or []
+    found = [kept for number in numbers for kept in ledger.entries(number - 1, 1)]
+    asked = dict.fromkeys(question_text(kept) for kept in found)
+    return {**line, "questions": list(asked)}
+
+
+def question_text(kept: StoredEntry) -> str:
+    """What was asked: the SQL, and about which rows where that is not all of them."""
+    if kept.lost:
+        return "lost: charged when the ledger was recovered"
+    question = json.loads(kept.entry.question)
+    rows = question["subset"]
+    if rows == "all":
+        return str(question["sql"])
+    about = f"half {rows['half']!r}" if isinstance(rows, dict) else f"subset {rows!r}"
+    return f"{question['sql']}  -- {about}"
 
 
 def line_data(number: int, event: Event) -> dict[str, Any]:
-    """A line of the audit log, as JSON."""
+    """A line of the audit log, as JSON: without the words of a question, which are its asker's."""
     return {
         "number": number,
         "at": event.at,
         "who": event.who,
         "what": event.what,
-        "detail": dict(event.detail),
+        "detail": {name: value for name, value in event.detail.items() if name != "question"},
     }
 
 

@@ -195,11 +195,24 @@ class HistoryEntry(ResponseBody, title="Asked"):
     answer: Any
 
 
+class RepeatEntry(ResponseBody, title="Repeated"):
+    """A question that was answered before, and was free."""
+
+    number: int
+    """Of its line in the log."""
+    at: float
+    question: Any
+    entries: list[int]
+    """Where the totals it is made of stand in the ledger."""
+
+
 class HistoryResponse(ResponseBody, title="History"):
     """The questions of the token's owner."""
 
     history: list[HistoryEntry]
-    """Newest first."""
+    """What was charged, newest first."""
+    repeats: list[RepeatEntry]
+    """What was free because it was answered before, newest first; of the newest ones."""
 
 
 class SchemaResponse(ResponseBody, title="About"):

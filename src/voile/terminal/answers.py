@@ -73,8 +73,6 @@ def show_csv(answer: Answer, *, csv_safe: bool = False) -> None:
 
 def write_answer(answer: Answer, path: Path, *, csv_safe: bool = False) -> None:
     """The answer as a file of the kind that its name says."""
-    import io
-
     from voile.errors import UsageError
     from voile.files import write_whole
 
@@ -85,12 +83,7 @@ def write_answer(answer: Answer, path: Path, *, csv_safe: bool = False) -> None:
         case ".json":
             content = json.dumps(answer.to_dict(), ensure_ascii=False, indent=2).encode()
         case ".parquet":
-            import pyarrow.parquet as pq
-
-            buffer = io.BytesIO()
-            said = {b"voile": json.dumps(about(answer), ensure_ascii=False).encode()}
-            pq.write_table(answer.to_arrow().replace_schema_metadata(said), buffer)
-            content = buffer.getvalue()
+            content = answer.to_parquet()
         case other:
             raise UsageError(
                 f"{str(path)!r} ends in {other or 'nothing'}",

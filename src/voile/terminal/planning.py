@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import show, show_lines, table_of
 from voile.terminal.progress import is_narrow, whole_numbers
-from voile.units import chance
+from voile.units import bytes_in_words, chance, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 SHOWN = 7
 """Points of a curve in a terminal."""
-UNIT = 1000
 TURNED = 100
 """Columns below which curves are listed downwards."""
 
@@ -180,22 +178,6 @@ def line(error: ExpectedError) -> list[str]:
     if error.unbounded:
         of += f" (beyond the range of its values in {error.unbounded:,} of {error.numbers:,})"
     return [escape(of), f"{error.numbers:,}", number(error.mean), number(error.largest)]
-
-
-def number(value: float | None) -> str:
-    """A number for reading, or a dash."""
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:,.4g}" if value < UNIT or math.isinf(value) else f"{value:,.0f}"
-
-
-def bytes_in_words(size: float) -> str:
-    """A size in the unit that fits."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < UNIT:
-            return f"{size:,.3g} {unit}"
-        size /= UNIT
-    return f"{size:,.3g} TB"
 
 
 def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:

@@ -1,8 +1,9 @@
 """A connection to a cluster: Spark Connect, or Sail in this process.
 
 Everything is asked for in Connect's DataFrames, so that any server will do. What runs there are
-jobs of ours; their modules travel as an artifact of the connection. Keys of coins travel as another
-one, sealed, and what opens them with the job: neither alone is worth anything to who finds it.
+jobs of ours; their modules travel as an artifact of the connection, or with every job where a
+server takes none. Keys of coins travel as another artifact, sealed, and what opens them with the
+job: neither alone is worth anything to who finds it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from voile.engines.spark.by_value import bringing, brought
 from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
 from voile.errors import TableError, UsageError, VoileError
 from voile.noise.subkeys import Subkeys
@@ -52,7 +54,8 @@ CARRIED = (
     "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
     "storage.py", "units.py", "progress.py", "client", "engines", "estimate", "kinds/__init__.py",
     "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py", "kinds/views", "kinds/perturbed",
-    "kinds/marginals", "learning", "noise", "options", "privacy", "schema",
+    "kinds/marginals", "learning", "noise", "options", "privacy", "register/__init__.py",
+    "register/places.py", "register/hashes.py", "register/gathering.py", "schema",
 )  # fmt: skip
 """Our modules that jobs are made of, and what these import."""
 USUAL_TASKS = 200
@@ -142,6 +145,7 @@ class Cluster:
         self._ready = False
         self._lock = threading.Lock()
         self._refuses_artifacts = address.is_local
+        self._bring: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
         return f"Cluster({str(self.address)!r})"
@@ -184,7 +188,8 @@ class Cluster:
     def run(self, frame: Frame, job: Callable[[Batches], Batches], output: pa.Schema) -> Frame:
         """What a job makes of a frame, partition by partition; it is done when that is read."""
         self.prepare()
-        return said(frame.mapInArrow)(carried(job), ddl(output))
+        function = carried(job) if self._bring is None else brought(job, self._bring)
+        return said(frame.mapInArrow)(function, ddl(output))
 
     def rows(self, frame: Frame) -> Iterator[pa.Table]:
         """The rows of a frame, some at a time, in the order of its partitions."""
@@ -212,6 +217,12 @@ class Cluster:
             return max(1, min(parts, MOST_TASKS))
         usual = said(self.session.conf.get)("spark.sql.shuffle.partitions")
         return max(1, min(parts, int(usual) if str(usual).isdigit() else USUAL_TASKS))
+
+    @property
+    def takes_secrets(self) -> bool:
+        """Whether keys can be brought to where the rows are."""
+        self.prepare()
+        return self.address.is_local or not self._refuses_artifacts
 
     @contextmanager
     def coins(self, keys: Subkeys) -> Iterator[Vault]:
@@ -253,8 +264,9 @@ class Cluster:
         try:
             self._add(name, content, pyfile=True)
         except VoileError:
-            # Sail takes none: Voile must be installed there.
+            # Sail takes none: they go along with every job.
             self._refuses_artifacts = True
+            self._bring = bringing(content)
 
     def _add(self, name: str, content: bytes, **how: bool) -> None:
         with tempfile.TemporaryDirectory(prefix="voile-") as folder:
@@ -265,17 +277,15 @@ class Cluster:
 
     def _check_executors(self) -> None:
         """Refuse executors that lack what jobs need, before any row is read."""
-        alone = self._refuses_artifacts and not self.address.is_local
-        names = (*NEEDED, "voile") if alone else NEEDED
         output = pa.schema([pa.field("found", pa.string())])
-        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(probe(names), ddl(output))
+        ask = probe(NEEDED, self._bring)
+        frame = self.session.range(0, TASKS, 1, TASKS).mapInArrow(ask, ddl(output))
         for text in self.table(frame).column("found").to_pylist():
             found = json.loads(text)
             if found["missing"]:
                 raise UsageError(
                     f"executor {found['host']} lacks {', '.join(found['missing'])}",
-                    hint=f"its Python, {found['python']}, needs {', '.join(names)}"
-                    + (": the server takes no modules of ours" if alone else ""),
+                    hint=f"its Python, {found['python']}, needs {', '.join(NEEDED)}",
                 )
             if found["version"] != list(sys.version_info[:2]):
                 there = ".".join(map(str, found["version"]))
@@ -284,10 +294,15 @@ class Cluster:
                     f"{sys.version_info[0]}.{sys.version_info[1]}",
                     hint="use the same Python on both sides (PYSPARK_PYTHON on the executors)",
                 )
+            if found["refused"]:
+                raise UsageError(
+                    f"the server at {self.address} does not take our modules: {found['refused']}",
+                    hint="restart it, or install this version of Voile there",
+                )
 
 
-def probe(names: Sequence[str]) -> Callable[[Any], Any]:
-    """Asks an executor what it has."""
+def probe(names: Sequence[str], bring: Callable[[], None] | None) -> Callable[[Any], Any]:
+    """Asks an executor what it has, and whether it takes modules that are brought."""
 
     def ask(batches: Any) -> Any:
         # It stands alone: it runs before any module of ours is known to be there.
@@ -301,8 +316,14 @@ def probe(names: Sequence[str]) -> Callable[[Any], Any]:
         for _ in batches:
             pass
         missing = [name for name in names if importlib.util.find_spec(name) is None]
+        refused = ""
+        if bring is not None and not missing:
+            try:
+                bring()
+            except RuntimeError as error:
+                refused = str(error)
         found = {"host": socket.gethostname(), "python": sys.executable, "missing": missing,
-                 "version": list(sys.version_info[:2])}  # fmt: skip
+                 "version": list(sys.version_info[:2]), "refused": refused}  # fmt: skip
         texts = pyarrow.array([json.dumps(found)])
         yield pyarrow.RecordBatch.from_arrays([texts], ["found"])
 

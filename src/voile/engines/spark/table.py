@@ -20,18 +20,29 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import ARROW
-from voile.engines.jobs import SUM, CodedJob, KeyCounts, TypedJob, grouped, in_order, keys_in
+from voile.engines.jobs import (
+    SUM,
+    CodedJob,
+    KeyCounts,
+    RowJob,
+    TypedJob,
+    grouped,
+    in_order,
+)
 from voile.engines.spark import SparkSource
 from voile.engines.spark.session import Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
     COLUMN_COUNTS,
     FINE,
+    GATHERED,
     TEXTS,
     WRONG,
     CodedWork,
     Coder,
     ColumnFacts,
+    GatherWork,
     LostCounts,
+    MergeWork,
     Misfit,
     NullCounts,
     Reading,
@@ -45,12 +56,13 @@ from voile.errors import SchemaError, TableError, UsageError, spelled
 from voile.options.reading import ReadingKeywords, ReadingOptions
 from voile.progress import Progress
 from voile.query.quoting import literal
-from voile.schema import Attribute, Interval, Keys, Kind, Schema, TupleIndex
+from voile.schema import Attribute, Interval, Keys, Kind, Schema
 from voile.schema.attribute import domain_in_words
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
 
 if TYPE_CHECKING:
     from voile.engines.spark.members import SparkMembers
+    from voile.noise.subkeys import Subkeys
 
 KINDS: Mapping[str, Kind] = {
     "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer",
@@ -62,8 +74,14 @@ KINDS: Mapping[str, Kind] = {
 TIMES = ("timestamp", "timestamp_ntz")
 AT_ONCE = 8
 """Columns that are counted in one pass by Spark itself: fifty blew up."""
+MERGERS = 16
+"""Tasks that put together what was gathered of all partitions."""
 MOST_ROWS = 2**29
 """Rows whose keys are held by the driver: four gigabytes."""
+NO_SECRETS = (
+    "the server takes no artifacts, by which keys travel: what needs coins there is refused, and "
+    "for the register all rows pass this process"
+)
 ANSI = "spark.sql.ansi.enabled"
 
 
@@ -94,6 +112,8 @@ class SparkTable(Table):
             self.cluster.address.check_private()
             self.name = "rows"
         self.cluster.prepare()  # before any row is read
+        if not self.cluster.takes_secrets:
+            self.notes = (NO_SECRETS,)
         self.dataset = ""
         fields = said(lambda: self.frame.schema)().fields
         self.columns = {field.name: field.dataType.simpleString() for field in fields}
@@ -331,15 +351,39 @@ class SparkTable(Table):
         progress: Progress | None = None,
     ) -> pa.Table:
         """What a job sums of the rows' codes, on the cluster."""
-        work = CodedWork(Coder(tuple(schema), drop_nulls, clamp), job)
-        frame = self.cluster.run(self.columns_frame(schema.names), work, work.output)
-        names = [name for name in work.output.names if name != SUM]
-        summed = self.cluster.table(frame.groupBy(*names).sum(SUM))
-        found = summed.rename_columns([*names, SUM])
-        self.fitting(found, schema, drop_nulls)
+        summed = self._summed(schema, job, drop_nulls=drop_nulls, clamp=clamp)
+        found = self._sums(self.cluster.table(summed), schema, job, drop_nulls)
         if progress is not None:
             progress.advance(len(self))
-        return in_order(found.select(job.output.names).cast(job.output))
+        return in_order(found)
+
+    def ordered_sums(
+        self, schema: Schema, job: CodedJob, *, drop_nulls: bool
+    ) -> Iterator[pa.Table]:
+        """What a job sums of the rows' codes, sorted on the cluster, some at a time."""
+        keys = [name for name in job.output.names if name != SUM]
+        summed = self._summed(schema, job, drop_nulls=drop_nulls)
+        for some in self.cluster.rows(summed.orderBy(*keys)):
+            yield self._sums(some, schema, job, drop_nulls)
+
+    def different_tuples(self, schema: Schema, *, drop_nulls: bool) -> int:
+        """How many different tuples the rows have, counted on the cluster."""
+        job = KeyCounts(tuple(schema.sizes))
+        return int(said(self._summed(schema, job, drop_nulls=drop_nulls).count)())
+
+    def _summed(
+        self, schema: Schema, job: CodedJob, *, drop_nulls: bool, clamp: bool = False
+    ) -> Frame:
+        """What a job sums, on the cluster: the keys, what does not fit, and the sum."""
+        work = CodedWork(Coder(tuple(schema), drop_nulls, clamp), job)
+        frame = self.cluster.run(self.columns_frame(schema.names), work, work.output)
+        return frame.groupBy(*(name for name in work.output.names if name != SUM)).sum(SUM)
+
+    def _sums(self, summed: pa.Table, schema: Schema, job: CodedJob, drop_nulls: bool) -> pa.Table:
+        """Such sums as the job names them; refused where a row did not fit."""
+        found = summed.rename_columns([*summed.column_names[:-1], SUM])
+        self.fitting(found, schema, drop_nulls)
+        return found.select(job.output.names).cast(job.output)
 
     def fitting(self, found: pa.Table, schema: Schema, drop_nulls: bool) -> int:
         """Refuse sums in which a row did not fit; else their number of rows, the last column's."""
@@ -361,6 +405,20 @@ class SparkTable(Table):
         found = summed.rename_columns([*keys, SUM])
         return in_order(found.select(job.output.names).cast(job.output))
 
+    def gathered(self, names: Sequence[str], job: RowJob, secrets: Subkeys) -> bytes:
+        """What a job gathers of the columns, on the cluster; here where secrets cannot go there."""
+        if not self.cluster.takes_secrets:
+            return super().gathered(names, job, secrets)
+        with self.cluster.coins(secrets) as vault:
+            frame = self.columns_frame(names)
+            parts = self.cluster.run(frame, GatherWork(job, vault), GATHERED)
+            merged = self.cluster.run(parts.repartition(MERGERS), MergeWork(job), GATHERED)
+            found = self.cluster.table(merged)
+        rows = int(numpy_array(found.column("rows")).sum())
+        if rows != len(self):
+            raise changed(self.name, len(self), rows)
+        return job.merged([job((), secrets), *found.column("content").to_pylist()])
+
     def members(
         self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
     ) -> SparkMembers:
@@ -378,11 +436,7 @@ class SparkTable(Table):
                 f"this holds all rows in this process, and {rows:,} are more than {MOST_ROWS:,}",
                 hint="publish marginals or a view, which are made on the cluster",
             )
-        index = TupleIndex(schema.sizes)
-        found = self.coded_sums(
-            schema, KeyCounts(tuple(schema.sizes)), drop_nulls=drop_nulls, progress=progress
-        )
-        return np.repeat(keys_in(index, found), numpy_array(found.column(SUM)))
+        return np.repeat(*self.tuple_counts(schema, drop_nulls=drop_nulls, progress=progress))
 
     # ------------------------------------------------------------------ reading it
 

@@ -24,6 +24,7 @@ from voile.engines.jobs import (
     CodedJob,
     KeyStep,
     PartWriter,
+    RowJob,
     TypedJob,
     key_columns,
     key_names,
@@ -549,6 +550,55 @@ def without_repetitions(keys: Iterator[Keys]) -> Iterator[Keys]:
         if fresh.any():
             yield some[fresh]
         last = some[-1:] if len(some) else last
+
+
+# ---------------------------------------------------------------------- gathering
+
+
+GATHERED = pa.schema([pa.field("rows", pa.int64()), pa.field("content", pa.binary())])
+"""What was gathered, and of how many rows."""
+
+
+@dataclass(frozen=True)
+class GatherWork:
+    """What a job gathers of the rows of each partition."""
+
+    job: RowJob
+    vault: Vault
+
+    def __call__(self, batches: Batches) -> Batches:
+        """One row, also of a partition that has none."""
+        read = 0
+
+        def tables() -> Iterator[pa.Table]:
+            nonlocal read
+            for batch in joined(batches):
+                read += batch.num_rows
+                yield pa.Table.from_batches([batch])
+
+        content = self.job(tables(), self.vault.open())
+        yield gathered_row(content, read)
+
+
+@dataclass(frozen=True)
+class MergeWork:
+    """Puts together what was gathered, so that little comes to the driver."""
+
+    job: RowJob
+
+    def __call__(self, batches: Batches) -> Batches:
+        """One row of several, or none of none."""
+        found = [batch for batch in batches if batch.num_rows]
+        if found:
+            parts = (part for batch in found for part in batch.column("content").to_pylist())
+            rows = sum(int(numpy_array(batch.column("rows")).sum()) for batch in found)
+            yield gathered_row(self.job.merged(parts), rows)
+
+
+def gathered_row(content: bytes, rows: int) -> pa.RecordBatch:
+    """What was gathered as a row."""
+    arrays = [pa.array([rows], pa.int64()), pa.array([content], pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, schema=GATHERED)
 
 
 # ---------------------------------------------------------------------- looking

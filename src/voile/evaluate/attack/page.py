@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import shlex
 from collections import Counter
@@ -20,10 +19,11 @@ from voile.evaluate.drawing import (
     inline_chart,
     load_altair,
     log_ticks,
-    render,
     theme,
 )
-from voile.evaluate.pages import number_cell, text_cell
+from voile.evaluate.page_pictures import PANEL, PicturePanel, panels
+from voile.evaluate.pages import NextStep, Report, number_cell, text_cell
+from voile.kinds.beliefs import BeliefBounds
 from voile.privacy import DGamma
 from voile.units import chance, percent
 
@@ -50,26 +50,24 @@ def sort_of(belief: Belief) -> str:
     return SORTS[0] if belief.covered else SORTS[3]
 
 
-def picture(attack: Attack) -> bytes:
-    """An SVG that needs nothing from elsewhere."""
-    return render(draw(attack), "svg")
-
-
 def draw(attack: Attack) -> alt.HConcatChart:
+    """The picture with its title."""
+    return theme(
+        plane(attack),
+        title=f"What an adversary learns from {attack.release.name}",
+        subtitle="Each mark is a tuple; larger marks are several at one place. Brown: the bounds "
+        "of the promise.",
+        caption="Both axes are logarithmic. Beliefs of 0 are not drawn. Made with Voile.",
+        heading={"fontSize": 18, "subtitleFontSize": 13, "offset": 14},
+    )
+
+
+def plane(attack: Attack) -> Any:
     """Beliefs before along, beliefs after up, with the bounds of the promise."""
-    alt = load_altair()
     points = counted(attack)
     low = 0.4 * min([attack.promise.prior, *(min(p["prior"], p["posterior"]) for p in points)])
-    chart = alt.layer(*bounds(attack, low), dots(points, low)).properties(
-        width=WIDTH, height=HEIGHT
-    )
-    return theme(
-        chart,
-        title="Each mark is a tuple",
-        subtitle="Larger marks are several tuples at one place. Brown: the bounds of the promise.",
-        caption="Both axes are logarithmic. Beliefs of 0 are not drawn.",
-        heading={"fontSize": 15, "subtitleFontSize": 13, "offset": 14},
-    )
+    layers = load_altair().layer(*bounds(attack, low), dots(points, low))
+    return layers.properties(width=WIDTH, height=HEIGHT)
 
 
 def counted(attack: Attack) -> list[dict[str, Any]]:
@@ -166,37 +164,69 @@ def dots(points: list[dict[str, Any]], low: float) -> Any:
 
 SHOWN = 40
 
-STYLE = """
-svg { max-width: 100%; height: auto; }
-.tag { border-radius: 4px; padding: .1rem .45rem; font-size: .8rem; white-space: nowrap; }
-.positive { background: #D55E00; color: white; } .negative { background: #CC79A7; color: white; }
-.outside { background: #E8ECF0; color: #5F6C7B; }
-"""
+
+def report(attack: Attack, targets: str) -> Report:
+    """What was promised, who attacks, a picture, and the worst targets, who are in that file."""
+    name, path = attack.release.name, str(attack.release.path)
+    return Report(
+        f"Attack on {name}",
+        f"What an adversary learns from {name}",
+        who(attack),
+        [
+            pages.headline(attack.exposures.headline(), warning=attack.exposures.exposed > 0),
+            warnings(attack),
+            figures(attack),
+            pages.paragraph(verdict(attack)),
+            pages.heading("Before and after"),
+            panels([before_and_after(attack)], beside=sorts_table(attack)),
+            people_table(attack.people),
+            pages.heading("Worst first"),
+            belief_table(attack.beliefs[:SHOWN]),
+            left_off(attack),
+            pages.heading("What was promised"),
+            pages.paragraph(attack.promise.explain()),
+        ],
+        [
+            NextStep(
+                "Attack with what the promise allows an adversary to believe beforehand:",
+                shlex.join(["voile", "attack", path, "--targets", targets, "--prior", "promise"]),
+            ),
+            NextStep(
+                "Check that the release is what it says:", shlex.join(["voile", "verify", path])
+            ),
+        ],
+        "Posteriors are exact: Bayes' rule with the mechanism's own law. Made with Voile from the "
+        "release and the adversary's beliefs. Names and values of targets stand on this page: "
+        "treat it as you treat those.",
+    )  # fmt: skip
 
 
-def page(attack: Attack) -> bytes:
-    """HTML with what was promised, who attacks, a picture, and the worst targets."""
-    name = html.escape(attack.release.name)
-    parts = [
-        f"<h1>What an adversary learns from {name}</h1>",
-        pages.headline(attack.exposures.headline(), warning=attack.exposures.exposed > 0),
-        f'<p class="lead">{html.escape(who(attack))}</p>',
-        warnings(attack),
-        figures(attack),
-        f"<p>{html.escape(verdict(attack))}</p>",
-        "<h2>What was promised</h2>",
-        f"<p>{html.escape(attack.promise.explain())}</p>",
-        "<h2>Before and after</h2>",
-        picture(attack).decode(),
-        people_table(attack.people),
-        "<h2>Worst first</h2>",
-        belief_table(attack.beliefs[:SHOWN]),
-        left_off(attack),
-        "<p><small>Posteriors are exact: Bayes' rule with the mechanism's own law. Made with Voile "
-        "from the release and the adversary's beliefs. Names and values of targets stand on this "
-        "page: treat it as you treat those.</small></p>",
-    ]
-    return pages.page(f"Attack on {attack.release.name}", parts, width=60, style=STYLE)
+def before_and_after(attack: Attack) -> PicturePanel:
+    """The picture, with its words."""
+    return PicturePanel(
+        "Each mark is a tuple",
+        plane(attack),
+        "Scatter plot: what was believed of each tuple before, and after the release. How many "
+        "marks are of which kind is in the table beside it.",
+        "Larger marks are several tuples at one place. Brown: the bounds of the promise. Both "
+        "axes are logarithmic; beliefs of 0 are not drawn.",
+        (PANEL[0], 340),
+    )
+
+
+def sorts_table(attack: Attack) -> str:
+    """The attack's tally, as numbers beside the picture."""
+    tally, promise = attack.tally, attack.promise
+    return pages.facts("Tuples that were judged", [
+        ("all", f"{tally.tuples:,}"),
+        (f"covered: prior at most d = {promise.prior:.3g}", f"{tally.covered:,}"),
+        ("of these, positive leaks", f"{tally.positive_leaks:,}"),
+        ("of these, negative leaks", f"{tally.negative_leaks:,}"),
+        ("not covered: prior above d", f"{tally.uncovered:,}"),
+        (f"of these, now above γ = {chance(promise.posterior)}", f"{tally.uncovered_above:,}"),
+        ("all that are now above γ", f"{tally.above_posterior:,}"),
+        ("beliefs that break the promise", f"{tally.promise_broken:,}"),
+    ], ["which", "tuples"])  # fmt: skip
 
 
 def who(attack: Attack) -> str:
@@ -261,7 +291,7 @@ def warnings(attack: Attack) -> str:
             "Not for publication if the adversary's model is a private table: its counts shaped "
             "the numbers on this page."
         )
-    return "".join(f'<p class="warning">{text}</p>' for text in found)
+    return "".join(pages.paragraph(text, "warning") for text in found)
 
 
 def figures(attack: Attack) -> str:
@@ -290,14 +320,15 @@ def people_table(people: Sequence[Person]) -> str:
         return ""
     rows = [
         pages.row(
-            text_cell(p.name), number_cell(f"{p.candidates:,}"), text_cell(guess_words(p)),
+            pages.head_cell(p.name), number_cell(f"{p.candidates:,}"), text_cell(guess_words(p)),
             number_cell(percent(p.best.prior)), number_cell(percent(p.best.posterior)),
             number_cell(f"× {p.best.gain:,.3g}"),
         )
         for p in people[:SHOWN]
     ]  # fmt: skip
     headings = ["who", "candidates", "best guess of what was unknown", "before", "after", "gain"]
-    return "<h2>People of whom not all is known</h2>" + pages.table(headings, rows, {1, 3, 4, 5})
+    caption = "People of whom not all is known, with the best guess of each"
+    return pages.heading("People") + pages.table(caption, headings, rows, {1, 3, 4, 5})
 
 
 def guess_words(person: Person) -> str:
@@ -315,13 +346,14 @@ def belief_table(beliefs: Iterable[Belief]) -> str:
     """One row for each tuple that was judged."""
     rows = [
         pages.row(
-            text_cell(b.name), text_cell(b.words), number_cell(seen_words(b)),
+            pages.head_cell(b.name), text_cell(b.words), number_cell(seen_words(b)),
             number_cell(percent(b.prior)), number_cell(percent(b.posterior)),
             f"<td>{tags(b)}</td>",
         )
         for b in beliefs
     ]  # fmt: skip
-    return pages.table(["who", "tuple", "seen", "before", "after", ""], rows, {2, 3, 4})
+    headings = ["who", "tuple", "seen", "before", "after", "marks"]
+    return pages.table("Tuples, the worst first", headings, rows, {2, 3, 4})
 
 
 def seen_words(belief: Belief) -> str:
@@ -332,14 +364,47 @@ def seen_words(belief: Belief) -> str:
 def tags(belief: Belief) -> str:
     """What a belief is marked with: its leaks, and that the promise does not cover it."""
     found = [
-        (belief.positive_leak, "positive", "positive leak"),
-        (belief.negative_leak, "negative", "negative leak"),
-        (not belief.covered, "outside", "prior above d"),
+        (belief.positive_leak, "tag bad", "positive leak"),
+        (belief.negative_leak, "tag bad", "negative leak"),
+        (not belief.covered, "tag", "prior above d"),
     ]
-    return " ".join(f'<span class="tag {kind}">{label}</span>' for on, kind, label in found if on)
+    return " ".join(f'<span class="{kind}">{label}</span>' for on, kind, label in found if on)
 
 
 def left_off(attack: Attack) -> str:
     """How many tuples the page does not list, if any."""
     rest = attack.tally.tuples - min(SHOWN, len(attack.beliefs))
-    return f"<p><small>{rest:,} more tuples are not listed.</small></p>" if rest > 0 else ""
+    return pages.paragraph(f"{rest:,} more tuples are not listed.", "small") if rest > 0 else ""
+
+
+# ----------------------------------------------------------------------
+# releases whose promise bounds everybody's belief: nobody has to be named
+
+
+def beliefs_report(found: BeliefBounds, path: str) -> Report:
+    """What anyone can come to believe of one row, by what they believed before."""
+    posterior = {(one.prior, one.eta): one.posterior for one in found.bounds}
+    rows = [
+        pages.row(
+            number_cell(f"{prior:g}"),
+            *(number_cell(f"{posterior[prior, eta]:.4g}") for eta in found.chances),
+        )
+        for prior in found.priors
+    ]
+    heads = ["before", *(f"but for {eta:g}" if eta else "always" for eta in found.chances)]
+    caption = "What a belief may become, at most"
+    return Report(
+        f"Beliefs about {found.release}",
+        f"What anyone can come to believe from {found.release}",
+        f"Of one row, by someone who knows every other row ({found.unit}).",
+        [
+            pages.table(caption, heads, rows, range(len(heads))),
+            pages.paragraph(found.about),
+        ],
+        [
+            NextStep(
+                "Check that the release is what it says:", shlex.join(["voile", "verify", path])
+            )
+        ],
+        "Made with Voile from the release alone: it may be published.",
+    )

@@ -16,7 +16,6 @@ from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
     SOFT,
-    UNTITLED,
     VERMILION,
     edged_text,
     inline_chart,
@@ -159,10 +158,25 @@ REGION_WIDTH, REGION_HEIGHT = 106, 40
 RECOMMENDED, RECOMMENDED_WIDTH, RECOMMENDED_HEIGHT = "recommended", 104, 18
 
 
-def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
-    """P_loss along, U_loss up; nearer to the corner is better."""
+def draw(found: Frontier) -> alt.HConcatChart:
+    """The plane with its title, and below it what is not drawn."""
+    return theme(
+        load_altair().vconcat(losses_plane(found)),
+        title=f"What can be published of {found.name}",
+        subtitle=textwrap.wrap(found.in_words(), LINE),
+        caption=caption(found),
+    )
+
+
+def losses_plane(
+    found: Frontier, size: tuple[int, int] = (WIDTH, HEIGHT), *, linked: bool = False
+) -> Any:
+    """P_loss along, U_loss up; nearer to the corner is better.
+
+    Where it is `linked`, each point leads to its row in the table of the page.
+    """
     alt = load_altair()
-    plane = plane_of(found)
+    plane = plane_of(found, size)
     x = alt.X(
         "p_loss:Q", title=X,
         scale=alt.Scale(domain=[plane.left, plane.right], nice=False),
@@ -173,28 +187,19 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
         axis=alt.Axis(values=nice_squares(plane.top), format="~g"),
     )  # fmt: skip
     layers = [
-        *_certified(found, x, y, plane), _chain(found, x, y), *_points(alt, found, x, y),
-        *_ends(found, x, y), *_recommended(found, x, y, plane),
+        *_certified(found, x, y, plane), _chain(found, x, y),
+        _points(alt, found, x, y, linked=linked), *_ends(found, x, y),
+        *_recommended(found, x, y, plane),
     ]  # fmt: skip
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    if not titled:
-        return theme(
-            alt.vconcat(chart), title="", subtitle="", caption=caption(found), heading=UNTITLED
-        )
-    return theme(
-        alt.vconcat(chart),
-        title=f"What can be published of {found.name}",
-        subtitle=textwrap.wrap(found.in_words(), LINE),
-        caption=caption(found),
-    )
+    return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
-def plane_of(found: Frontier) -> LossPlane:
+def plane_of(found: Frontier, size: tuple[int, int] = (WIDTH, HEIGHT)) -> LossPlane:
     """All that is drawn is in it."""
     right = max([found.raw_p_loss, *(p.p_loss for p in found.points)]) * 1.03
     losses = [p.u_loss for p in found.points if p.u_loss <= highest(found)]
     top = max([found.certified.trivial, *losses]) * 1.12
-    return LossPlane(right or 1.0, top or 1.0, WIDTH, HEIGHT)
+    return LossPlane(right or 1.0, top or 1.0, *size)
 
 
 def caption(found: Frontier) -> list[str]:
@@ -274,10 +279,18 @@ def records(found: Frontier) -> list[dict[str, Any]]:
             "efficient": "yes" if best else "no",
             "above": found.above(point),
             "command": point.command,
+            "row": f"#{row_name(place)}",
+            "spoken": f"{point.requirement} by {family(point)}, {shown_by(point)}: P_loss "
+            f"{point.p_loss:.4f}, U_loss {point.u_loss:.5f}",
         }
-        for point, best in zip(found.points, found.efficient, strict=True)
+        for place, (point, best) in enumerate(zip(found.points, found.efficient, strict=True))
         if point.u_loss <= highest(found)
     ]
+
+
+def row_name(place: int) -> str:
+    """What a page calls the row of a point."""
+    return f"release-{place + 1}"
 
 
 def highest(found: Frontier) -> float:
@@ -285,7 +298,7 @@ def highest(found: Frontier) -> float:
     return found.certified.trivial * WORSE_THAN_NOTHING
 
 
-def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
+def _points(alt: Any, found: Frontier, x: Any, y: Any, *, linked: bool) -> Any:
     rows = records(found)
     drawn, seen = {row["curve"] for row in rows}, {row["shown by"] for row in rows}
     colours = {curve: colour for curve, colour in curves().items() if curve in drawn}
@@ -317,7 +330,11 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
         opacity=alt.condition("datum.efficient == 'yes'", alt.value(1), alt.value(0.45)),
         size=alt.condition(hover, alt.value(190), alt.value(70)),
     )  # fmt: skip
-    return [base.mark_point(filled=True, stroke="white", strokeWidth=0.6).add_params(hover)]
+    if linked:
+        own = {"href": alt.Href("row:N"), "description": alt.Description("spoken:N")}
+        base = base.encode(**own, size=alt.value(90))
+        return base.mark_point(filled=True, stroke="white", strokeWidth=0.6)
+    return base.mark_point(filled=True, stroke="white", strokeWidth=0.6).add_params(hover)
 
 
 def chain(found: Frontier) -> list[dict[str, float]]:

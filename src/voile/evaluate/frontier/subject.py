@@ -21,7 +21,13 @@ from voile.hierarchies import default_levels
 from voile.kinds.blocks import Points, RowBlocks
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.reading import ClassInput, orders_for, prepare
+from voile.kinds.classes.reading import (
+    ClassInput,
+    by_frequency,
+    frequencies,
+    orders_for,
+    prepare,
+)
 from voile.kinds.evaluation import Truth
 from voile.options.reading import ReadingOptions
 from voile.privacy.divergence import shares
@@ -115,10 +121,14 @@ class Subject:
         schema = self.prepared.schema
         levels = {**self.prepared.levels, **(self.levels if options.method == "fulldomain" else {})}
         sizes = [schema[name].size for name in options.sensitive]
+        counts = frequencies(
+            schema, by_frequency(schema, levels, options), self.prepared.codes,
+            self.prepared.weights,
+        )  # fmt: skip
         return replace(
             self.prepared,
             levels=levels,
-            orders=orders_for(schema, levels, options, self.prepared.codes),
+            orders=orders_for(schema, levels, options, counts),
             requirements=requirements_of(
                 options.sensitive, sizes, levels=levels, **options.requires
             ),

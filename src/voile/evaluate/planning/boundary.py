@@ -198,7 +198,28 @@ CAPTION = (
 
 
 def draw(plane: Plane) -> alt.HConcatChart:
-    """Priors on a logarithmic axis, posteriors from 0 to 1."""
+    """The plane with its title, and below it what is counted as an error."""
+    return theme(
+        load_altair().vconcat(panel(plane)),
+        title=title(plane),
+        subtitle=[size_in_words(plane), *textwrap.wrap(plane.boundary.in_words(), SUBTITLE)],
+        caption=CAPTION,
+    )
+
+
+def title(plane: Plane) -> str:
+    """What a plane is about."""
+    return f"What can be promised about {plane.name}"
+
+
+def size_in_words(plane: Plane) -> str:
+    """Rows and possible tuples."""
+    size = plane.boundary
+    return f"n = {size.rows:,} rows, m = {large(size.domain_size)} possible tuples"
+
+
+def panel(plane: Plane, *, brief: bool = False) -> Any:
+    """Priors on a logarithmic axis, posteriors from 0 to 1; a `brief` one says less at its mark."""
     alt = load_altair()
     points = plane.points
     ends = [points[0].prior, points[-1].prior]
@@ -212,19 +233,9 @@ def draw(plane: Plane) -> alt.HConcatChart:
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(title="posterior γ: what one may believe after", format="~g"),
     )
-    layers = [_areas(alt, points, x, y), *_contours(points, x, y), *_position(alt, plane)]
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    framed = alt.vconcat(chart)
-    return theme(
-        framed,
-        title=f"What can be promised about {plane.name}",
-        subtitle=[
-            f"n = {plane.boundary.rows:,} rows, m = {large(plane.boundary.domain_size)} possible "
-            "tuples",
-            *textwrap.wrap(plane.boundary.in_words(), SUBTITLE),
-        ],
-        caption=CAPTION,
-    )
+    areas, lines = _areas(alt, points, x, y), _contours(points, x, y)
+    marks = _position(alt, plane, brief=brief)
+    return alt.layer(areas, *lines, *marks).properties(width=WIDTH, height=HEIGHT)
 
 
 def areas(point: PlanePoint) -> list[tuple[str, float, float]]:
@@ -272,7 +283,11 @@ def _contours(points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[Any]:
         line = inline_chart(rows).encode(x=x, y=y)
         middle = min(rows, key=lambda row: abs(row["low"] - 0.62))
         text = inline_chart([middle]).encode(x=x, y=y)
-        look = {"text": name, "align": "left", "dx": 8, "fontSize": 13, "color": BLUE}
+        # At the side where there is more room.
+        side = (
+            ("right", -8) if middle["prior"] > points[2 * len(points) // 3].prior else ("left", 8)
+        )
+        look = {"text": name, "align": side[0], "dx": side[1], "fontSize": 13, "color": BLUE}
         layers += [
             line.mark_line(color=BLUE, strokeWidth=1.4, strokeDash=[6, 3], clip=True),
             text.mark_text(**look),
@@ -280,16 +295,15 @@ def _contours(points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[Any]:
     return layers
 
 
-def _position(alt: Any, plane: Plane) -> list[Any]:
+def _position(alt: Any, plane: Plane, *, brief: bool) -> list[Any]:
     """Where the table stands: the prior n/m of someone who knows its size, and the options."""
     density = float(plane.boundary.density)
     here = {"prior": plane.prior, "low": plane.posterior}
     size = inline_chart([{"prior": density}]).encode(x="prior:Q")
     own = inline_chart([here]).encode(x="prior:Q", y="low:Q")
     region = plane.region(plane.prior, plane.posterior)
-    label = (
-        f"d = {plane.prior:.3g} = {plane.prior_factor:.4g}·n/m, γ = {plane.posterior:g}: {region}"
-    )
+    place = f"d = {plane.prior:.3g} = {plane.prior_factor:.4g}·n/m, γ = {plane.posterior:g}: "
+    label = region if brief else place + region
     layers = []
     if density < plane.points[-1].prior:
         layers += [

@@ -8,7 +8,7 @@ private table, for the steward alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,15 @@ from voile.engines import connect
 from voile.errors import VoileError
 from voile.evaluate.felt import FeltError, felt_error
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
-from voile.kinds.automatic import PreparedChoice, best_of, choose_method, options_for
-from voile.kinds.choosing import USEFUL, MethodCandidate, in_per_cent
+from voile.kinds.advice import AdvisedChange, same_share, server_error
+from voile.kinds.automatic import (
+    PreparedChoice,
+    best_of,
+    choose_method,
+    helpful_changes,
+    options_for,
+)
+from voile.kinds.choosing import MATTERS, USEFUL, MethodCandidate, in_per_cent
 from voile.kinds.options import AutomaticOptions
 from voile.kinds.people import kept_rows
 from voile.kinds.registry import publishing_kind
@@ -28,6 +35,8 @@ SEED = 0
 """The coins of releases that are thrown away; always the same, so that plans are repeatable."""
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 """For which errors are compared; the promise's own is among them."""
+ANSWERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""How many answers of a server are compared."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,25 @@ class ErrorAt(Record):
 
     epsilon: float
     errors: Mapping[str, float]
+    method: str
+    """The one that errs least, of those that can be chosen."""
+    expected_error: float
+    off_by: float
+    """The same in people: how far a count is off that holds 1 % of the rows."""
+    useful: bool
+    in_words: str
+    """What the promise means in beliefs."""
+
+
+@dataclass(frozen=True)
+class ErrorOfAnswers(Record):
+    """How far an answer is off of a server that gives so many, under the same ε."""
+
+    answers: int
+    expected_error: float
+    """Of a count that holds 1 % of the rows, relative to it."""
+    off_by: float
+    """The same in people."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +91,15 @@ class MethodComparison(Record):
     why: str
     expected_error: float
     useful: bool
+    count: float
+    """About how many rows are 1 % of them: what errors are relative to."""
+    most_useful_error: float
+    """Above this nothing is published, unless one insists."""
     methods: tuple[ComparedMethod, ...]
     by_epsilon: tuple[ErrorAt, ...]
+    by_answers: tuple[ErrorOfAnswers, ...]
+    changes: tuple[AdvisedChange, ...]
+    """What would help, where nothing of use can be had."""
     notes: tuple[str, ...]
 
 
@@ -72,9 +107,10 @@ def compare_methods(
     table: Any,
     *,
     progress: Progress | None = None,
+    epsilons: Sequence[float] = EPSILONS,
     **options: Any,
 ) -> MethodComparison:
-    """Compare all methods for a table. Nothing is published."""
+    """Compare all methods for a table, also at other `epsilons`. Nothing is published."""
     asked = AutomaticOptions(**{**options, "simulate_seed": SEED})
     given = connect(table)
     kept = kept_rows(given, asked)
@@ -82,13 +118,15 @@ def compare_methods(
     work = progress or Silent()
     prepared = choose_method(source, asked, work)
     choice = prepared.choice
-    methods = tuple(
-        ComparedMethod(
-            one.method, one.about, one.expected_error, one is choice.chosen,
-            measured(kept or given, source, one, prepared, asked),
+    work.start("measuring on a trial release", len(choice.considered))
+    methods = []
+    for one in choice.considered:
+        felt = measured(kept or given, source, one, prepared, asked)
+        work.advance(1)
+        methods.append(
+            ComparedMethod(one.method, one.about, one.expected_error, one is choice.chosen, felt)
         )
-        for one in choice.considered
-    )  # fmt: skip
+    useful = choice.chosen.expected_error <= USEFUL
     return MethodComparison(
         name=asked.name or source.name,
         rows=len(source),
@@ -98,9 +136,13 @@ def compare_methods(
         method=choice.chosen.method,
         why=choice.why,
         expected_error=choice.chosen.expected_error,
-        useful=choice.chosen.expected_error <= USEFUL,
-        methods=methods,
-        by_epsilon=curve(prepared),
+        useful=useful,
+        count=MATTERS * choice.public.rows,
+        most_useful_error=USEFUL,
+        methods=tuple(methods),
+        by_epsilon=curve(prepared, epsilons),
+        by_answers=answers_of_server(prepared),
+        changes=() if useful else tuple(helpful_changes(prepared)),
         notes=(FOR_THE_STEWARD,),
     )
 
@@ -123,17 +165,40 @@ def measured(
     return felt_error(release, source, drop_nulls=asked.nulls == "drop")
 
 
-def curve(prepared: PreparedChoice) -> tuple[ErrorAt, ...]:
-    """The expected errors at other ε, with the same domain."""
+def curve(prepared: PreparedChoice, epsilons: Sequence[float]) -> tuple[ErrorAt, ...]:
+    """The expected errors at other ε, with the same domain for the same share of the budget."""
     public, promise = prepared.choice.public, prepared.choice.promise
+    count = max(MATTERS * public.rows, 1.0)
     found = []
-    for epsilon in sorted({*EPSILONS, promise.epsilon}):
+    for epsilon in sorted({*epsilons, promise.epsilon}):
+        other = replace(promise, epsilon=epsilon, spent=same_share(promise, epsilon), eta=None)
         try:
-            choice = best_of(public, replace(promise, epsilon=epsilon))
+            choice = best_of(public, other)
         except (VoileError, StopIteration):
-            continue  # what was learnt cost more than that
+            continue  # nothing is left to publish with
         errors = {one.method: one.expected_error for one in choice.considered}
-        found.append(ErrorAt(epsilon, {m: e for m, e in errors.items() if math.isfinite(e)}))
+        error = choice.chosen.expected_error
+        found.append(
+            ErrorAt(
+                epsilon,
+                {m: e for m, e in errors.items() if math.isfinite(e)},
+                choice.chosen.method,
+                error,
+                error * count,
+                error <= USEFUL,
+                choice.promise.in_words(),
+            )
+        )
+    return tuple(found)
+
+
+def answers_of_server(prepared: PreparedChoice) -> tuple[ErrorOfAnswers, ...]:
+    """The same ε in equal shares for answers of a server, with geometric noise."""
+    count = max(MATTERS * prepared.choice.public.rows, 1.0)
+    found = []
+    for answers in ANSWERS:
+        error = server_error(answers, prepared.choice.promise.epsilon, count)
+        found.append(ErrorOfAnswers(answers, error, error * count))
     return tuple(found)
 
 

@@ -23,6 +23,22 @@ CAPTION = (
 
 
 def draw(found: MethodComparison) -> alt.VConcatChart:
+    """The picture with its title, and below it where the numbers come from."""
+    own = found.promise["epsilon"]
+    return drawing.theme(
+        drawing.load_altair().vconcat(panel(found)).resolve_scale(**drawing.OWN_SCALES),
+        title=title(found),
+        subtitle=[headline(found), *wrap(f"ε = {own:g}: {found.in_words}", LINE)],
+        caption=CAPTION,
+    )
+
+
+def title(found: MethodComparison) -> str:
+    """What a comparison is about."""
+    return f"What {found.name} could be published with"
+
+
+def panel(found: MethodComparison) -> Any:
     """A line for each method, the promise's own ε, and where a release is of no use."""
     alt = drawing.load_altair()
     names = [one.method for one in found.methods]
@@ -34,6 +50,7 @@ def draw(found: MethodComparison) -> alt.VConcatChart:
     colours, dashes = drawing.line_scales(names)
     legend = alt.Legend(title=None, orient="top", symbolSize=300)
     epsilons, errors = [r["epsilon"] for r in rows], [r["error"] for r in rows]
+    errors.append(100 * USEFUL)  # its line and its name are within the picture
     lines = (
         drawing.inline_chart(rows)
         .mark_line(strokeWidth=2)
@@ -61,10 +78,4 @@ def draw(found: MethodComparison) -> alt.VConcatChart:
             100 * USEFUL, f"of use below {100 * USEFUL:g} %", align="left", dx=4, x=0
         ),
     ]  # fmt: skip
-    panel = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return drawing.theme(
-        alt.vconcat(panel).resolve_scale(**drawing.OWN_SCALES),
-        title=f"What {found.name} could be published with",
-        subtitle=[headline(found), *wrap(f"ε = {own:g}: {found.in_words}", LINE)],
-        caption=CAPTION,
-    )
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)

@@ -36,6 +36,7 @@ LABEL = 28
 LARGEST_ERROR = 1.0
 """A fraction cannot be off by more than this and mean anything."""
 SMALLEST_ERROR = 1e-5
+TITLE = "What keeping more of each value gives away, and what it buys"
 CAPTION = (
     "Left: for any attacker, whatever they know. Right: at most, for any conditions on so many "
     "columns and any table. Made with Voile."
@@ -45,14 +46,19 @@ CAPTION = (
 def draw(found: LocalPlan) -> alt.HConcatChart:
     """Left what an attacker gains, right what an analyst loses."""
     alt = load_altair()
-    panels = alt.hconcat(_beliefs(alt, found), _errors(alt, found), spacing=56)
-    framed = alt.vconcat(panels.resolve_scale(**OWN_SCALES)).resolve_scale(**OWN_SCALES)
+    both = alt.hconcat(*panels(found), spacing=56).resolve_scale(**OWN_SCALES)
     return theme(
-        framed,
-        title="What keeping more of each value gives away, and what it buys",
+        both,
+        title=TITLE,
         subtitle=_subtitle(found),
         caption=CAPTION,
     )
+
+
+def panels(found: LocalPlan, width: int = WIDTH) -> list[Any]:
+    """Beliefs against the retention, and errors against it."""
+    alt = load_altair()
+    return [_beliefs(alt, found), _errors(alt, found, width)]
 
 
 def _subtitle(found: LocalPlan) -> list[str]:
@@ -140,7 +146,7 @@ def label(columns: list[str], size: int) -> str:
 # ---------------------------------------------------------------------- errors
 
 
-def _errors(alt: Any, found: LocalPlan) -> Any:
+def _errors(alt: Any, found: LocalPlan, width: int) -> Any:
     rows = error_data(found)
     names = list(dict.fromkeys(row["of"] for row in rows))
     legend = alt.Legend(title=None, orient="top", columns=2, symbolSize=300)
@@ -163,8 +169,8 @@ def _errors(alt: Any, found: LocalPlan) -> Any:
     if found.options.error is not None and found.rows is not None:
         error = found.options.error
         text = f"requested: ±{error:g}"
-        layers += requested_error(error, text, align="right", dx=-4, x=WIDTH)
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+        layers += requested_error(error, text, align="right", dx=-4, x=width)
+    return alt.layer(*layers).properties(width=width, height=HEIGHT)
 
 
 def error_title(found: LocalPlan) -> str:

@@ -35,25 +35,35 @@ CAPTION = (
 def draw(found: Foresight) -> alt.HConcatChart:
     """Two panels that share their error axis."""
     alt = load_altair()
+    both = alt.hconcat(*panels(found), spacing=46).resolve_scale(y="shared", color="shared")
+    framed = alt.vconcat(both).resolve_scale(**OWN_SCALES)
+    return theme(
+        framed,
+        title=title(found),
+        subtitle=_subtitle(found),
+        caption=_caption(found),
+    )
+
+
+def title(found: Foresight) -> str:
+    """What a plan is about."""
+    return f"How far off answers about {found.ground.prepared.name} would be"
+
+
+def panels(found: Foresight) -> list[Any]:
+    """The error against γ, and against k; both on one axis of errors."""
+    alt = load_altair()
     names = labels(found.errors)
     sides = [
         (found.by_posterior, "posterior γ, at this prior", found.promise.posterior),
         (found.by_prior_factor, "prior factor k, at this posterior", found.prior_factor),
     ]
-    panels = [
+    return [
         alt.layer(
-            _lines(alt, found, points, title, names), *_marks(alt, found, points, own)
+            _lines(alt, found, points, axis, names), *_marks(alt, found, points, own)
         ).properties(width=WIDTH, height=HEIGHT)
-        for points, title, own in sides
+        for points, axis, own in sides
     ]
-    both = alt.hconcat(*panels, spacing=46).resolve_scale(y="shared", color="shared")
-    framed = alt.vconcat(both).resolve_scale(**OWN_SCALES)
-    return theme(
-        framed,
-        title=f"How far off answers about {found.ground.prepared.name} would be",
-        subtitle=_subtitle(found),
-        caption=_caption(found),
-    )
 
 
 def error_in_words(error: float) -> str:

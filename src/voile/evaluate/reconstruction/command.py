@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from voile.errors import UsageError, spelled
-from voile.evaluate.drawing import check_picture, save
+from voile.evaluate.drawing import check_picture
 from voile.evaluate.reconstruction.server import (
     Answerer,
     Guesses,
@@ -47,9 +47,10 @@ def attack(
 
 def draw(found: Reconstruction, path: Path, *, overwrite: bool) -> None:
     """Draw what came back into a file of the kind that its name says."""
-    from voile.evaluate.reconstruction import plot  # noqa: PLC0415  (an extra)
+    from voile.evaluate.pages import write_report  # noqa: PLC0415  (an extra)
+    from voile.evaluate.reconstruction import plot  # noqa: PLC0415
 
-    save(lambda: plot.draw(found), path, overwrite=overwrite)
+    write_report(path, lambda: plot.report(found), lambda: plot.draw(found), overwrite=overwrite)
 
 
 def read_noises(roots: str | None, variance: str | None, setting: str | None) -> list[Noise]:

@@ -16,6 +16,8 @@ from voile.evaluate.drawing import (
     log_ticks,
     theme,
 )
+from voile.evaluate.page_pictures import PANEL, PicturePanel, panels
+from voile.evaluate.pages import NextStep, Report, head_cell, number_cell, row, table
 from voile.evaluate.reconstruction.simulating import Attempt, Reconstruction
 
 if TYPE_CHECKING:
@@ -26,10 +28,51 @@ ROOM = 1.25
 """The axis goes so many times beyond the least and the largest noise."""
 LEAST = 0.05
 """Of the axis, in √n: noise of none would be infinitely far away."""
+SUBTITLE = (
+    "Noise far below √n hides nothing. What a server adds for T questions hides nearly all, "
+    "however large T is."
+)
 CAPTION = "Subsets and noise are simulated. Made with Voile."
 
 
 def draw(found: Reconstruction) -> alt.HConcatChart:
+    """The picture with its title."""
+    return theme(
+        load_altair().vconcat(panel(found)),
+        title=title(found),
+        subtitle=SUBTITLE,
+        caption=CAPTION,
+    )
+
+
+def title(found: Reconstruction) -> str:
+    """What was attacked."""
+    return f"A secret column of {found.rows:,} rows, from noisy counts of random halves"
+
+
+def report(found: Reconstruction) -> Report:
+    """What came back at every size of the noise."""
+    spoken = "Line chart: the share of rows that came back falls as the noise grows."
+    drawn = PicturePanel("What comes back, by the noise", panel(found, named=False), spoken,
+                  "Rings: what a server adds for its own promise.", (PANEL[0], 320))  # fmt: skip
+    rows = [
+        row(
+            head_cell(a.noise), number_cell(f"{a.questions:,}"), number_cell(f"{a.size:,.4g}"),
+            number_cell(f"{a.roots:.3g}"), number_cell(f"{a.recovered:.3f}"),
+            number_cell("–" if a.stderr is None else f"{a.stderr:.3f}"),
+            number_cell(f"{a.ceiling:.3f}"),
+        )
+        for a in found.attempts
+    ]  # fmt: skip
+    headings = ["noise", "questions", "size", "in √n", "recovered", "±", "most, on average"]
+    told = table("Shares of rows whose value is found", headings, rows, range(1, 7))
+    lead = f"Guessing the commoner value gets {found.guess:.3f} of the rows right. {SUBTITLE}"
+    step = NextStep("See how large a server's noise is for its promise:", "voile sulq simulate")
+    return Report("What noisy counts give away", title(found), lead, [panels([drawn]), told],
+                  [step], CAPTION)  # fmt: skip
+
+
+def panel(found: Reconstruction, *, named: bool = True) -> Any:
     """Noise along, in √n by its logarithm; the share of rows that came back up."""
     alt = load_altair()
     sizes = [max(a.roots, LEAST) for a in found.attempts]
@@ -45,16 +88,9 @@ def draw(found: Reconstruction) -> alt.HConcatChart:
     )  # fmt: skip
     layers = [
         *_guessing(found, x, y, ends), *_root(alt, x, ends),
-        *_lines(alt, found, x, y), *_settings(found, x, y),
+        *_lines(alt, found, x, y), *_settings(found, x, y)[: None if named else 1],
     ]  # fmt: skip
-    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return theme(
-        alt.vconcat(chart),
-        title=f"A secret column of {found.rows:,} rows, from noisy counts of random halves",
-        subtitle="Noise far below √n hides nothing. What a server adds for T questions hides "
-                 "nearly all, however large T is.",
-        caption=CAPTION,
-    )  # fmt: skip
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
 def lowest(found: Reconstruction) -> float:

@@ -2,5 +2,6 @@
 
 from voile.evaluate.risk.assess import risk
 from voile.evaluate.risk.found import Risk
+from voile.evaluate.risk.people import ExposedRow, most_exposed
 
-__all__ = ["Risk", "risk"]
+__all__ = ["ExposedRow", "Risk", "most_exposed", "risk"]

@@ -54,7 +54,7 @@ def risk(
     _check(threshold, sampling_fraction, largest, suppressed_rows)
     private = connect(table, null_text=null_text)
     own = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-    names = _columns(private, qi, own)
+    names = columns_of(private, qi, own)
     public = None if population is None else connect(population, null_text=null_text)
     rows = read(private, names, own, public, suppressed)
     seen = rows.without_suppressed_rows() if suppressed_rows == "leave-out" else rows
@@ -99,7 +99,9 @@ def _check(
         )
 
 
-def _columns(table: Table, qi: Sequence[str] | None, sensitive: tuple[str, ...]) -> tuple[str, ...]:
+def columns_of(
+    table: Table, qi: Sequence[str] | None, sensitive: tuple[str, ...]
+) -> tuple[str, ...]:
     """The quasi-identifiers; no column is both."""
     if sensitive:
         table.check_columns(sensitive)

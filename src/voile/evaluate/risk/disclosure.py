@@ -70,6 +70,17 @@ def read(
     if found.num_rows == 0:
         raise TableError(f"table {table.name!r} has no rows", hint="there is nothing to measure")
     others = None if population is None else combined(population, population.check_columns(qi))
+    return coded_rows(found, others, qi, sensitive, suppressed)
+
+
+def coded_rows(
+    found: pa.Table,
+    others: pa.Table | None,
+    qi: Sequence[str],
+    sensitive: Sequence[str],
+    suppressed: Sequence[str] = (),
+) -> RiskRows:
+    """Combinations of a table, and of a population, in numbers: a unit for each, in their order."""
     parts = [found] if others is None else [found, others]
     coded = [_coded([part.column(i) for part in parts]) for i in range(len(qi))]
     own = [_coded([found.column(len(qi) + i)]) for i in range(len(sensitive))]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import html
 import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate import pages
+from voile.evaluate import page_pictures, pages
 from voile.evaluate.drawing import (
     BLUE,
     GRID,
     INK,
     SOFT,
-    UNTITLED,
     VERMILION,
     inline_chart,
     load_altair,
     log_ticks,
     theme,
 )
+from voile.evaluate.page_pictures import PicturePanel
+from voile.evaluate.pages import NextStep, Report
 from voile.evaluate.risk.found import Risk, words
 from voile.evaluate.risk.uniqueness import ASSUMPTION
 from voile.units import counted, percent, rounded
@@ -144,6 +144,8 @@ def _suppressed(risk: Risk) -> list[tuple[str, str]]:
 
 
 WIDTH, HEIGHT = 350, 240
+LISTED = 270
+"""The width of a picture with names at its left, on a page."""
 LABELS = 220
 """Room for the names of sets of columns."""
 SETS_SHOWN = 12
@@ -163,11 +165,6 @@ def draw(risk: Risk) -> alt.HConcatChart:
         subtitle=wrapped(risk.headline()),
         caption="Of the private table itself: not for publication.",
     )
-
-
-def draw_for_page(risk: Risk) -> alt.HConcatChart:
-    """The same without a heading, which the page has already."""
-    return theme(panels(risk), title="", subtitle="", caption="", heading=UNTITLED)
 
 
 def wrapped(text: str) -> list[str]:
@@ -247,7 +244,7 @@ def above_words(risk: Risk, chance: float) -> str:
     return f"chance {'above' if chance > risk.threshold else 'at most'} {risk.threshold:.3g}"
 
 
-def chances(risk: Risk) -> Any:
+def chances(risk: Risk, *, hovered: bool = True) -> Any:
     """The share of rows that are found again with at least a chance."""
     alt = load_altair()
     whose = {"prosecutor": risk.prosecutor} | (
@@ -280,10 +277,8 @@ def chances(risk: Risk) -> Any:
     shown = alt.when(nearest).then(alt.value(1)).otherwise(alt.value(0.001))
     marked = inline_chart([{"chance": risk.threshold}])
     rule = marked.mark_rule(color=SOFT, strokeDash=[4, 4]).encode(x="chance:Q")
-    chart = alt.layer(
-        rule, lines.encode(**encoded),
-        dots.encode(**encoded, opacity=shown, tooltip=tips).add_params(nearest),
-    )  # fmt: skip
+    over = dots.encode(**encoded, opacity=shown, tooltip=tips).add_params(nearest)
+    chart = alt.layer(rule, lines.encode(**encoded), *([over] if hovered else []))
     words = f"1 / the people that a row may be; dashed: threshold {risk.threshold:.3g}"
     return panel(chart, "Chance to be found again", words)
 
@@ -389,36 +384,102 @@ def nothing(risk: Risk) -> Any:
 # ---------------------- A page about a table's risk, in one file that loads nothing from elsewhere
 
 
-STYLE = """
-table { width: auto; font-size: .92rem; } th { color: inherit; font-weight: bold; }
-th, td { padding: .35rem 1.2rem .35rem 0; } #picture { margin: 0 -1.5rem; }
-"""
-
-
-def page(risk: Risk) -> bytes:
-    """HTML with the numbers, what they mean, and pictures that answer to the pointer."""
-    parts = [top(risk), pages.PICTURE, bottom(risk)]
-    title = f"Risk of {risk.table}"
-    return pages.page(title, parts, width=70, style=STYLE, chart=draw_for_page(risk))
-
-
-def top(risk: Risk) -> str:
-    """Everything above the pictures."""
+def report(risk: Risk, command: str) -> Report:
+    """The numbers, what they mean, and pictures; `command` looks for a release."""
     about = f"{counted(risk.rows, 'row')}. Quasi-identifiers: {words(risk.qi)}."
     if risk.sensitive:
         about += f" Sensitive: {words(risk.sensitive)}."
-    notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in risk.notes)
-    return (
-        f"<h1>Risk of {html.escape(risk.table)}</h1>"
-        f'<p class="lead">{html.escape(about)}</p>'
-        f"{pages.headline(risk.headline(), warning=risk.k < 2)}{figures(risk)}{notes}"
+    return Report(
+        f"Risk of {risk.table}",
+        f"How many rows of {risk.table} can be told apart",
+        about,
+        [
+            pages.headline(risk.headline(), warning=risk.k < 2),
+            figures(risk),
+            pages.notes(risk.notes),
+            page_pictures.panels(drawn(risk)),
+            pages.heading("The same in numbers"),
+            sizes_table(risk),
+            sets_table(risk),
+            pages.heading("All measures"),
+            pages.facts(
+                "Measures, each with what it means",
+                [(name, value, meaning(name)) for name, value in facts(risk)],
+                ["measure", "value", "what it is"],
+            ),
+        ],
+        [NextStep("See what could be published instead, and what it would lose:", command)],
+        "Made with Voile from the private table: true counts of it stand on this page. Do not "
+        "publish it.",
     )
+
+
+def drawn(risk: Risk) -> list[PicturePanel]:
+    """The four pictures, each with its words."""
+    spoken = (
+        "Bar chart: the share of rows in classes of each size. The numbers are in the table of "
+        "class sizes.",
+        "Step chart: the share of rows that are found again with at least a chance. The largest "
+        "and the average are among all measures.",
+        "Bar chart: how much each column contributes to singling rows out.",
+        "Bar chart: which few columns single out how many rows. The numbers are in the table of "
+        "columns.",
+    )
+    charts = (class_sizes(risk), chances(risk, hovered=False), columns(risk), sets(risk))
+    return [untitled(chart, text) for chart, text in zip(charts, spoken, strict=True)]
+
+
+def untitled(chart: Any, spoken: str) -> PicturePanel:
+    """A panel whose title stands on the page rather than in the picture."""
+    title, note = chart.title.text, chart.title.subtitle
+    chart.title = load_altair().Undefined
+    # What lists names at its left is as wide as what does not.
+    named = any("labelLimit" in str(part) for part in (chart.to_dict().get("encoding", {}),))
+    return PicturePanel(
+        title, chart, spoken, note, (LISTED, HEIGHT) if named else page_pictures.PANEL
+    )
+
+
+def sizes_table(risk: Risk) -> str:
+    """Rows by the size of their class."""
+    rows = [
+        pages.row(
+            pages.head_cell(size_words(g["from"] or 1, g["to"])),
+            pages.number_cell(f"{g['classes']:,}"), pages.number_cell(f"{g['rows']:,}"),
+            pages.number_cell(percent((g["rows"] or 0) / risk.rows, rough=True)),
+        )
+        for g in risk.class_sizes() if g["rows"]
+    ]  # fmt: skip
+    headings = ["class of", "classes", "rows", "share of rows"]
+    return pages.table("Class sizes", headings, rows, {1, 2, 3})
+
+
+def sets_table(risk: Risk) -> str:
+    """The columns that single rows out, alone or together."""
+    most = sorted(risk.unique_sets.sets, key=lambda s: -s.minimal)[:SETS_SHOWN]
+    rows = [
+        pages.row(
+            pages.head_cell(" + ".join(s.columns)), pages.number_cell(f"{s.minimal:,}"),
+            pages.number_cell(f"{s.rows:,}"),
+        )
+        for s in most if s.minimal
+    ]  # fmt: skip
+    if not rows:
+        few = f"No row is singled out by {risk.unique_sets.largest} columns or fewer."
+        return pages.paragraph(few)
+    headings = ["columns", "rows, none fewer do", "rows in all"]
+    return pages.table("Columns that together single rows out", headings, rows, {1, 2})
 
 
 def figures(risk: Risk) -> str:
     """The main numbers."""
+    return pages.figures(figure_cells(risk))
+
+
+def figure_cells(risk: Risk) -> list[tuple[str, str, bool]]:
+    """The main numbers, what each is, and whether it is bad."""
     above = risk.prosecutor.above
-    cells = [
+    return [
         (f"{risk.k:,}", "k: rows of the smallest class", risk.k < 2),
         (percent(risk.uniqueness.share, rough=True), "of the rows are alone in their class",
          risk.uniqueness.unique > 0),
@@ -428,18 +489,3 @@ def figures(risk: Risk) -> str:
         (f"{risk.unique_sets.rows:,}", "rows are singled out by "
          f"{risk.unique_sets.largest} columns or fewer", risk.unique_sets.rows > 0),
     ]  # fmt: skip
-    return pages.figures(cells)
-
-
-def bottom(risk: Risk) -> str:
-    """All numbers with what they mean."""
-    rows = "".join(
-        f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td>"
-        f"<td><small>{html.escape(meaning(name))}</small></td></tr>"
-        for name, value in facts(risk)
-    )
-    return (
-        f"<h2>All numbers</h2><table>{rows}</table>"
-        "<p><small>Made with Voile from the private table: true counts of it stand on this page. "
-        "Do not publish it.</small></p>"
-    )

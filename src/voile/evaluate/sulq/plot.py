@@ -9,7 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, inline_chart, load_altair, theme
+from voile.evaluate.page_pictures import PicturePanel, panels
+from voile.evaluate.pages import NextStep, Report, head_cell, headline, number_cell, row, table
 from voile.evaluate.sulq.simulation import Outcome, Simulation, expected_walk
+from voile.units import rounded
 
 if TYPE_CHECKING:
     import altair as alt
@@ -44,6 +47,57 @@ def draw(found: Simulation) -> alt.HConcatChart:
     )
 
 
+def report(found: Simulation) -> Report:
+    """Both fans, the chances that were seen beside those that are bounded."""
+    setup, reach = found.setup, _reach(found)
+    drawn = [
+        PicturePanel(_title(found, one), _fan(found, one, reach, first=True, brief=True),
+              f"Fan chart: how conf changes answer by answer; {_said(one)}.", _said(one), None)
+        for one in (found.chosen, found.beside)
+    ]  # fmt: skip
+    kept = "keeps" if found.keeps else "does not keep"
+    noise = f"{setup.noise.capitalize()} noise of variance {found.chosen.variance:,.6g}"
+    needs = "" if found.keeps else f": it needs {found.needed.variance:,.6g}"
+    lead = (
+        f"{setup.walkers:,} adversaries who know every other row. After {setup.queries:,} answers "
+        f"conf is to have risen by more than δ = {setup.delta:g}, a belief from {setup.prior:.4g} "
+        f"beyond {found.limit:.4g}, with probability at most η = {setup.eta:g}."
+    )
+    step = NextStep("See what too little noise gives away of a whole column:",
+                    "voile attack reconstruct")  # fmt: skip
+    return Report(
+        "What noisy answers tell about one row",
+        f"What {setup.queries:,} noisy answers tell about one row",
+        lead,
+        [
+            headline(f"{noise} {kept} the promise{needs}.", warning=not found.keeps),
+            panels(drawn),
+            chances_table(found),
+        ],
+        [step],
+        "Simulated, about no data. Made with Voile.",
+    )
+
+
+def chances_table(found: Simulation) -> str:
+    """Chances that conf is above δ, seen and bounded, for both noises."""
+    both = (found.chosen, found.beside)
+    rows = [
+        ("at the end, seen", [one.measured.end for one in both]),
+        ("at the end, exactly", [one.bounds.end for one in both]),
+        ("at the end, by the normal law", [one.bounds.normal for one in both]),
+        ("at any time, seen", [one.measured.anytime for one in both]),
+        ("at any time, at most", [one.bounds.anytime for one in both]),
+        ("any property, any time, at most", [one.bounds.any_property for one in both]),
+    ]
+    return table(
+        "Chances that conf is above δ",
+        ["when", *(f"V = {one.variance:,.6g}" for one in both)],
+        [row(head_cell(name), *(number_cell(rounded(p)) for p in values)) for name, values in rows],
+        {1, 2},
+    )
+
+
 def _reach(found: Simulation) -> float:
     """How far up and down both fans go."""
     ends = [np.abs(one.walks.quantiles[[0, -1], -1]) for one in (found.chosen, found.beside)]
@@ -51,16 +105,17 @@ def _reach(found: Simulation) -> float:
     return 1.12 * max([1.3 * found.setup.delta, *finite])
 
 
-def _fan(found: Simulation, one: Outcome, reach: float, *, first: bool) -> Any:
+def _fan(found: Simulation, one: Outcome, reach: float, *, first: bool, brief: bool = False) -> Any:
     alt = load_altair()
     y = alt.Y("y:Q", scale=alt.Scale(domain=[-reach, reach], nice=False, clamp=True),
               title=Y if first else None, axis=alt.Axis(tickCount=8, format="~g"))  # fmt: skip
     x = alt.X("answer:Q", title="answers", scale=alt.Scale(domain=[0, found.setup.queries]),
               axis=alt.Axis(format=",.0f", tickCount=6, tickMinStep=1, grid=False))  # fmt: skip
     layers = [*_bands(one, x, y), *_walks(one, x, y), _limits(found.setup.delta, y)]
-    fan = alt.layer(*layers).properties(
-        width=WIDTH, height=HEIGHT, title=alt.TitleParams(_title(found, one), subtitle=_said(one))
-    )
+    fan = alt.layer(*layers).properties(width=250 if brief else WIDTH, height=HEIGHT)
+    if not brief:  # a page has the title above the picture
+        title = alt.TitleParams(_title(found, one), subtitle=_said(one))
+        fan = fan.properties(title=title)
     return alt.hconcat(fan, _ends(found, one, reach), spacing=6).resolve_scale(y="shared")
 
 

@@ -5,6 +5,7 @@ Publishing:
   options.py           the options of classes, and of building hierarchies
   reading.py           the table as codes: domains, hierarchies, orders, requirements
   finding.py           rows as units, and the method that groups them (see voile.recoding)
+  afar.py              Mondrian of rows that are counted where they lie
   publishing.py        writing the classes; what the steward is shown
   generalizing.py      coarser tables without a release around them
   recoding_file.py     a recoding that is kept for new rows

@@ -59,7 +59,7 @@ class ClassBoxes(OpenSums):
         self.query = query
         width = query.payoffs[0].shape[0] if query.payoffs else 1
         key = source.of_row.astype(np.int64) + query.shown * source.classes
-        found, rows = np.unique(key, return_counts=True)
+        found, rows = counted(key, source.weights)
         self.line, self.of_class = np.divmod(found, source.classes)
         self.rows = rows.astype(np.float64)
         self.starts = np.searchsorted(self.line, np.arange(width + 1))
@@ -193,6 +193,14 @@ class ClassBoxes(OpenSums):
         inside = np.add.reduceat(possible.astype(np.int64), block.starts, axis=1)
         sure = inside == block.possible[:, None]
         return at, sure | ((first <= last) & (inside > 0) & (weight[at] < 0))
+
+
+def counted(key: Ints, weights: Ints | None) -> tuple[Ints, Ints]:
+    """The different keys, and how many rows have each."""
+    if weights is None:
+        return np.unique(key, return_counts=True)
+    found, which = np.unique(key, return_inverse=True)
+    return found, np.bincount(which, weights).astype(np.int64)
 
 
 def lengths(block: Block) -> Ints:

@@ -55,9 +55,10 @@ class Buckets(OpenSums):
         self.query, self.fitted, self.hidden = query, fitted, source.hidden
         self.classes = source.classes
         number = query.number.shape
-        self.sizes = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
-        self.lines = units_of(source.of_row, query.shown, np.ones(source.rows), number[0],
-                              source.classes)  # fmt: skip
+        self.sizes = np.bincount(source.of_row, source.weights, source.classes).astype(np.float64)
+        rows = np.ones(source.rows) if source.weights is None else source.weights
+        self.weights = source.weights
+        self.lines = units_of(source.of_row, query.shown, rows, number[0], source.classes)
         self.columns = units_of(source.hidden.of_class, query.records, source.hidden.rows,
                                 number[1], source.classes)  # fmt: skip
         self._pairing: Pairing | None = None
@@ -149,7 +150,7 @@ class Buckets(OpenSums):
         units, buckets = len(fitted.unit_bucket), self.hidden.of_class.astype(np.int64)
         shown = np.zeros(units, np.int64)
         shown[fitted.row_unit] = self.query.shown
-        rows = np.bincount(fitted.row_unit, minlength=units).astype(np.float64)
+        rows = np.bincount(fitted.row_unit, self.weights, units).astype(np.float64)
         return Chunk(
             bucket=buckets[fitted.record],
             unit=fitted.unit,

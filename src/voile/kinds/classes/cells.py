@@ -49,6 +49,8 @@ class ClassFigures:
     classes: int
     of_row: Codes
     """(rows,): the class of every row, ascending."""
+    weights: Counts | None = None
+    """How many rows each of these stands for, where those that are alike are one."""
     known: Mapping[str, Codes]
     """The columns that are shown exactly: the code of every row, in the order of `of_row`."""
     boxes: Mapping[str, ClassBox] = field(default_factory=dict)

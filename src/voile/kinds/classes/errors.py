@@ -152,6 +152,7 @@ class RandomQuestions:
     ) -> None:
         self.figures, self.codes, self.rng = figures, codes, rng
         self.of_people = False
+        self.ends = None if figures.weights is None else np.cumsum(figures.weights)
         schema = figures.schema
         self.names = [name for name in schema.names if schema[name].size <= MOST_DOMAIN]
 
@@ -202,6 +203,8 @@ class RandomQuestions:
         """Values that people have, or any of the domain."""
         if self.of_people:
             rows = self.rng.integers(0, self.figures.rows, number)
+            if self.ends is not None:
+                rows = np.searchsorted(self.ends, rows, side="right")
             return np.unique(self.codes[name][rows]).astype(np.int64)
         return np.unique(self.rng.integers(0, self.figures.schema[name].size, number))
 
@@ -245,7 +248,7 @@ def cell_query(
     """The question on cells: a count, and the sum of its numbers."""
     shown = [axis for axis in question.axes if axis.name in figures.known]
     open_ = [axis for axis in question.axes if axis.name not in figures.known]
-    lines, rows = np.unique(flat(shown, codes, figures.rows), return_inverse=True)
+    lines, rows = np.unique(flat(shown, codes, len(figures.of_row)), return_inverse=True)
     columns: Ints | slice = slice(None)
     records, counted, weights = np.zeros(0, np.int64), [], []
     if figures.hidden is not None:
@@ -281,15 +284,18 @@ def flat(axes: Sequence[QuestionAxis], codes: Mapping[str, Codes], count: int
     return found
 
 
-def true_totals(question: RandomQuestion, codes: Mapping[str, Codes]) -> tuple[Floats, Floats]:
+def true_totals(
+    question: RandomQuestion, codes: Mapping[str, Codes], weights: Ints | None
+) -> tuple[Floats, Floats]:
     """The true counts and sums of all groups."""
     group, added = question.folded([axis.name for axis in question.axes])
-    rows = len(next(iter(codes.values())))
-    cell = flat(question.axes, codes, rows)
+    cell = flat(question.axes, codes, len(next(iter(codes.values()))))
+    # Rows of a cell are counted first: so sums do not depend on whether rows are held one by one.
+    rows = np.bincount(cell, weights, len(group)).astype(np.float64)
     count = question.groups
     return (
-        np.bincount(group[cell], minlength=count).astype(np.float64),
-        np.asarray(np.bincount(group[cell], added[cell], count)),
+        np.asarray(np.bincount(group, rows, count)),
+        np.asarray(np.bincount(group, rows * added, count)),
     )
 
 
@@ -304,7 +310,7 @@ def compared(
     means = [found.means]
     if fitted:
         means.append(_fitted_means(question, query, figures, codes))
-    truth = np.stack(true_totals(question, codes), axis=1)
+    truth = np.stack(true_totals(question, codes, figures.weights), axis=1)
     kinds = [(COUNT, np.array([1.0, 0.0]))]
     if any(axis.number is not None for axis in question.axes):
         kinds += [(SUM, np.array([0.0, 1.0])), (AVERAGE, np.zeros(2))]

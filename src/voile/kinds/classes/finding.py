@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,21 +13,23 @@ import numpy.typing as npt
 from voile.errors import PromiseError, UsageError, spelled
 from voile.hierarchies import default_levels
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.reading import ClassInput, as_table
+from voile.kinds.classes.reading import ClassInput, as_table, read_codes
 from voile.noise import Key
 from voile.privacy.requirements import L
+from voile.progress import Silent
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import Questions, free_shape
 from voile.recoding.fulldomain import full_domain
-from voile.recoding.grouping import alike_as_one, check_classes, trivial
+from voile.recoding.grouping import alike_as_one, cells_by_class, check_classes, trivial
 from voile.recoding.mondrian import MondrianPartition, mondrian
 from voile.recoding.populations import populations
 from voile.recoding.units import DENSE, units_of_rows
-from voile.schema import Schema
+from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.attribute import value_words
 
 Codes = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
 LARGE = 0.05
 """The share of the rows from which on a population is one that free shapes care for."""
 
@@ -38,7 +40,7 @@ class FoundGrouping:
 
     units: Units
     of_row: Codes
-    """The unit of each row."""
+    """The unit of each row, or of each combination where rows that are alike were read as one."""
     grouping: Grouping
     partition: MondrianPartition | None = None
     """mondrian: the cuts, by which new rows find their class."""
@@ -51,6 +53,50 @@ class FoundGrouping:
     def classes(self) -> Codes:
         """The class of each row."""
         return self.grouping.classes[self.of_row]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRows:
+    """The rows of some classes."""
+
+    classes: Codes
+    """Of each row."""
+    codes: Mapping[str, Codes]
+    weights: Counts | None
+    """How many each stands for; one where it is None."""
+
+    def cells(self, names: Sequence[str]) -> tuple[Codes, Codes, Counts]:
+        """The combinations of some columns in each class, their class and their rows."""
+        weights = np.ones(len(self.classes), np.int64) if self.weights is None else self.weights
+        codes = np.stack([self.codes[name].astype(np.int32) for name in names])
+        return cells_by_class(self.classes, codes, weights)
+
+    def keys(self, schema: Schema, texts: Mapping[str, Codes], size: int) -> Iterator[Keys]:
+        """What is shown of the rows, sorted, so many at a time.
+
+        The schema begins with the class; `texts` has what each class shows of generalized columns.
+        """
+        shown = [
+            texts[name][self.classes] if name in texts else self.codes[name]
+            for name in schema.names[1:]
+        ]
+        keys = TupleIndex(schema.sizes).encode([self.classes, *shown])
+        if self.weights is None:
+            keys.sort()
+            return (keys[start : start + size] for start in range(0, len(keys), size))
+        order = np.argsort(keys, kind="stable")
+        return repeated(keys[order], self.weights[order], size)
+
+
+def repeated(keys: Keys, weights: Counts, size: int) -> Iterator[Keys]:
+    """Each key as often as its weight says, so many at a time."""
+    ends = np.cumsum(weights)
+    for start in range(0, int(ends[-1]) if len(ends) else 0, size):
+        stop = min(start + size, int(ends[-1]))
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(ends, stop, side="left"))
+        some = np.minimum(ends[first : last + 1], stop)
+        yield np.repeat(keys[first : last + 1], np.diff(some, prepend=start))
 
 
 def find(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
@@ -199,14 +245,14 @@ def units_for(
     sensitive = [codes[name] for name in options.sensitive]
     sensitive_sizes = [schema[name].size for name in options.sensitive]
     if not each:
-        return units_of_rows(qi, sizes, sensitive, sensitive_sizes)
-    rows = prepared.used
+        return units_of_rows(qi, sizes, sensitive, sensitive_sizes, prepared.weights)
+    rows, weights = len(qi[0]), prepared.weights
     units = Units(
         codes=np.array(qi, dtype=np.int32).reshape(len(qi), rows),
         sizes=tuple(sizes),
         sensitive=np.array(sensitive, dtype=np.int32).reshape(len(sensitive), rows),
         sensitive_sizes=tuple(sensitive_sizes),
-        weights=np.ones(rows, dtype=np.int64),
+        weights=np.ones(rows, dtype=np.int64) if weights is None else weights,
     )
     return units, np.arange(rows, dtype=np.int32)
 
@@ -217,10 +263,9 @@ def with_population(
     """The same units, and those of a public table, which count as population only."""
     table = as_table(options.population)
     table.check_columns(list(options.qi))
-    drop = options.nulls == "drop"
-    coded = table.ordered_codes(schema.select(options.qi), drop_nulls=drop)
+    coded, weights = read_codes(table, schema.select(options.qi), options, Silent())
     qi = [places(orders.get(name), code) for name, code in zip(options.qi, coded, strict=True)]
-    public, _ = units_of_rows(qi, units.sizes, [], [])
+    public, _ = units_of_rows(qi, units.sizes, [], [], weights)
     if public.rows < units.rows:
         raise PromiseError(
             f"the public table has {public.rows:,} rows, fewer than the {units.rows:,} that are "

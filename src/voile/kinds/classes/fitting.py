@@ -14,7 +14,7 @@ from voile.reconstruct.ecological import RecordGroups, hand_out, spread_in_inter
 def fitted_boxes(source: ClassFigures) -> dict[str, Floats]:
     """For each generalized column, how likely each position is; see reconstruct/ecological.py."""
     if "boxes" not in source.kept:
-        rows = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
+        rows = np.bincount(source.of_row, source.weights, source.classes).astype(np.float64)
         source.kept["boxes"] = {
             name: spread_in_intervals(box.low, box.high, rows, len(box.order))
             for name, box in source.boxes.items()
@@ -33,7 +33,7 @@ def fitted_buckets(source: ClassFigures) -> FittedPairs:
 def _fit(source: ClassFigures) -> FittedPairs:
     hidden, shown = source.hidden, list(source.known.values())
     assert hidden is not None  # noqa: S101  (a bucketized release has them)
-    attributes, row_kind = alike(shown, source.rows)
+    attributes, row_kind = alike(shown, len(source.of_row))
     listed, record = alike(list(hidden.codes.values()), len(hidden.rows))
     key = source.of_row.astype(np.int64) * attributes.shape[1] + row_kind
     units, row_unit = np.unique(key, return_inverse=True)
@@ -47,7 +47,7 @@ def _fit(source: ClassFigures) -> FittedPairs:
             hint=f"use {spelled('method', 'uniform')}",
         )
     _, unit, entry = pairs_of(starts, ends, 0, source.classes)
-    rows = np.bincount(row_unit, minlength=len(units)).astype(np.float64)
+    rows = np.bincount(row_unit, source.weights, len(units)).astype(np.float64)
     handed = hand_out(
         RecordGroups(
             kind=kind,

@@ -200,6 +200,11 @@ class ClassOptions(RequirementOptions, RoleOptions):
         return "bucketize" if self.method in BUCKETS else "generalize"
 
     @property
+    def of_single_rows(self) -> bool:
+        """Whether rows that are alike are dealt out one by one."""
+        return self.relaxed or self.method in BUCKETS
+
+    @property
     def listed(self) -> list[str]:
         """The columns of the release."""
         return [*self.qi, *self.sensitive, *self.insensitive]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -13,11 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile import __version__
+from voile.arrays import in_groups
 from voile.engines.table import Table
 from voile.errors import spelled
+from voile.kinds.classes.afar import RegionGrouping, cut_afar
 from voile.kinds.classes.cells import ClassFigures
 from voile.kinds.classes.errors import measured
-from voile.kinds.classes.finding import FoundGrouping, find
+from voile.kinds.classes.finding import ClassRows, FoundGrouping, find
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
@@ -55,7 +57,6 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
-from voile.schema import TupleIndex
 from voile.signing import KeySource
 from voile.units import counted
 
@@ -73,19 +74,38 @@ class ShownTable:
 
     of_row: Codes
     """The class of each shown row."""
-    rows: npt.NDArray[np.bool_] | None
+    kept: npt.NDArray[np.bool_] | None
     """Which rows are shown; all where it is None."""
     low: Codes
     high: Codes
     histograms: Histograms
 
-    def pick(self, codes: Codes) -> Codes:
-        """The codes of the rows that are shown."""
-        return codes if self.rows is None else codes[self.rows]
+    @property
+    def rows(self) -> int:
+        """How many rows are shown."""
+        return int(self.histograms.rows.sum())
+
+    def parts(self, prepared: ClassInput) -> Iterator[ClassRows]:
+        """The rows that are shown, some classes at a time."""
+        yield ClassRows(self.of_row, prepared.codes, prepared.weights)
 
 
-def showing(found: FoundGrouping) -> ShownTable:
+@dataclass(frozen=True, eq=False)
+class TableAfar(ShownTable):
+    """The same of rows that are counted where they lie."""
+
+    found: RegionGrouping
+
+    def parts(self, prepared: ClassInput) -> Iterator[ClassRows]:  # noqa: ARG002
+        """The rows, a region at a time."""
+        return self.found.parts()
+
+
+def showing(found: FoundGrouping | RegionGrouping) -> ShownTable:
     """The classes that are shown of a grouping, and their histograms."""
+    if isinstance(found, RegionGrouping):
+        nobody = np.empty(0, np.int32)
+        return TableAfar(nobody, None, found.low, found.high, found.histograms, found)
     grouping, histograms = found.grouping, found.grouping.histograms(found.units)
     if found.shown is None:
         return ShownTable(found.classes, None, grouping.low, grouping.high, histograms)
@@ -109,13 +129,13 @@ def showing(found: FoundGrouping) -> ShownTable:
 
 
 def write_classes(
-    folder: Path, prepared: ClassInput, found: FoundGrouping, options: ClassOptions
+    folder: Path, prepared: ClassInput, found: FoundGrouping | RegionGrouping, options: ClassOptions
 ) -> ClassManifest:
     """The files of a release. Rows are sorted: their order discloses nothing."""
     shown, removed = showing(found), 0
     weak = options.weak and is_vacuous(options)
-    if shown.rows is not None:
-        removed = prepared.used - len(shown.of_row)
+    if shown.kept is not None:
+        removed = prepared.used - shown.rows
         prepared, shown = in_what_is_shown(prepared, shown, options)
     ranges = {} if options.recoded == "bucketize" else ranges_of(prepared, shown, options)
     parameters = parameters_of(prepared, found, shown, options, ranges, removed)
@@ -135,28 +155,24 @@ def error_model_of(
 ) -> ClassErrorModel | None:
     """What is measured of real errors, on questions that nobody can predict."""
     order = np.argsort(shown.of_row, kind="stable")
-    codes = {
-        name: shown.pick(code)[order].astype(np.int32) for name, code in prepared.codes.items()
-    }
+    rows = ClassRows(
+        shown.of_row[order].astype(np.int32),
+        {name: code[order].astype(np.int32) for name, code in prepared.codes.items()},
+        None if prepared.weights is None else prepared.weights[order],
+    )
     seed = options.simulate_seed
     key = Key.fresh() if seed is None else Key.from_seed(seed)
-    return measured(figures_of(prepared, shown, options, codes, shown.of_row[order]), codes, key)
+    return measured(figures_of(prepared, shown, options, rows), rows.codes, key)
 
 
 def figures_of(
-    prepared: ClassInput,
-    shown: ShownTable,
-    options: ClassOptions,
-    codes: Mapping[str, Codes],
-    of_row: Codes,
+    prepared: ClassInput, shown: ShownTable, options: ClassOptions, of: ClassRows
 ) -> ClassFigures:
-    """The classes as whoever opens the release will see them; rows in the order of `of_row`."""
+    """The classes as whoever opens the release will see them; rows in the order of classes."""
     boxes, hidden = dict[str, ClassBox](), None
     if options.recoded == "bucketize":
         names = list(options.sensitive)
-        found, classes, rows = cells_by_class(
-            of_row, np.stack([codes[n] for n in names]), np.ones(len(of_row), dtype=np.int64)
-        )
+        found, classes, rows = of.cells(names)
         listed = dict(zip(names, found, strict=True))
         hidden = HiddenRecords(classes.astype(np.int32), listed, rows)
         open_ = set(names)
@@ -170,11 +186,12 @@ def figures_of(
         open_ = set(boxes)
     return ClassFigures(
         schema=prepared.schema,
-        rows=len(of_row),
+        rows=shown.rows,
         recode=options.recoded,
         classes=len(shown.low),
-        of_row=of_row.astype(np.int32),
-        known={name: code for name, code in codes.items() if name not in open_},
+        of_row=of.classes,
+        weights=of.weights,
+        known={name: code for name, code in of.codes.items() if name not in open_},
         boxes=boxes,
         hidden=hidden,
     )
@@ -184,8 +201,8 @@ def in_what_is_shown(
     prepared: ClassInput, shown: ShownTable, options: ClassOptions
 ) -> tuple[ClassInput, ShownTable]:
     """The same without values that only the rows that were left out have."""
-    assert shown.rows is not None  # noqa: S101
-    less, found = without_removed(prepared, shown.rows)
+    assert shown.kept is not None  # noqa: S101
+    less, found = without_removed(prepared, shown.kept)
     low, high = shown.low.copy(), shown.high.copy()
     for j, name in enumerate(options.qi):
         order = prepared.orders.get(name)
@@ -215,7 +232,7 @@ def ranges_of(prepared: ClassInput, shown: ShownTable, options: ClassOptions) ->
 
 def parameters_of(
     prepared: ClassInput,
-    found: FoundGrouping,
+    found: FoundGrouping | RegionGrouping,
     shown: ShownTable,
     options: ClassOptions,
     ranges: Mapping[str, Labels],
@@ -241,7 +258,7 @@ def parameters_of(
         },
         cuts=(options.cuts or "median") if mondrian else None,
         relaxed=options.relaxed,
-        levels=found.chosen,
+        levels=found.chosen if isinstance(found, FoundGrouping) else None,
         population=shown.histograms.population is not None,
         removed=removed,
     )
@@ -267,8 +284,8 @@ def manifest_of(
         simulated=options.simulate_seed is not None,
         nulls=options.nulls,
         disclosed=grouped_disclosed(schema, parameters, options.nulls),
-        public_rows=len(shown.of_row),
-        rows=len(shown.of_row),
+        public_rows=shown.rows,
+        rows=shown.rows,
         domain_size=str(schema.size),
         attributes=schema.to_dict()["attributes"],
         files=[],
@@ -294,20 +311,13 @@ def write_rows(
 ) -> list[File]:
     """The rows in the order of their classes, in files of a few million."""
     schema = shown_schema(manifest, {name: found.texts for name, found in ranges.items()})
-    codes: list[Codes] = [shown.of_row]
-    for name in schema.names[1:]:
-        if name in ranges:
-            codes.append(ranges[name].of_class[shown.of_row])
-        else:
-            codes.append(shown.pick(prepared.codes[name]))
-    keys = TupleIndex(schema.sizes).encode(codes)
-    keys.sort()
     (folder / "data").mkdir()
     files = []
-    for number, start in enumerate(range(0, len(keys), FILE_ROWS)):
+    texts = {name: found.of_class for name, found in ranges.items()}
+    keys = (some for part in shown.parts(prepared) for some in part.keys(schema, texts, FILE_ROWS))
+    for number, some in enumerate(in_groups(keys, FILE_ROWS)):
         path = folder / "data" / f"part-{number:05d}.parquet"
-        rows = write_part(path, schema, iter([keys[start : start + FILE_ROWS]]))
-        files.append(file_entry(folder, path, rows))
+        files.append(file_entry(folder, path, write_part(path, schema, iter([some]))))
     return files
 
 
@@ -335,10 +345,9 @@ def write_sensitive(
 ) -> File:
     """How many rows of each class have which sensitive values."""
     names = manifest.parameters.sensitive
-    codes = np.stack([shown.pick(prepared.codes[name]).astype(np.int32) for name in names])
-    found, classes, rows = cells_by_class(
-        shown.of_row, codes, np.ones(len(shown.of_row), dtype=np.int64)
-    )
+    parts = zip(*(part.cells(names) for part in shown.parts(prepared)), strict=True)
+    listed, of_class, counts = (np.concatenate(found, axis=-1) for found in parts)
+    found, classes, rows = cells_by_class(of_class, listed, counts)
     part = prepared.schema.select(names)
     table = tuples(part, list(found)).add_column(
         0,
@@ -426,7 +435,7 @@ class ClassDraft(WrittenDraft):
     """Classes that were found, and are ready to be written."""
 
     prepared: ClassInput
-    found: FoundGrouping
+    found: FoundGrouping | RegionGrouping
     options: ClassOptions
 
     def write(self, folder: Path) -> ClassManifest:
@@ -452,7 +461,8 @@ def class_draft(
 ) -> ClassDraft:
     """Read the table and find its classes."""
     prepared = prepare(table, options, progress)
-    return ClassDraft(prepared, find(prepared, options), options)
+    found = find(prepared, options) if prepared.afar is None else cut_afar(prepared, options)
+    return ClassDraft(prepared, found, options)
 
 
 def group_table(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from voile.engines import connect
+from voile.engines.jobs import CellCounts, CodedJob
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.hierarchies import default_levels, read_hierarchies
@@ -27,7 +29,7 @@ from voile.kinds.domain import (
 )
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.progress import Progress
-from voile.schema import Attribute, Range, Schema, Values
+from voile.schema import Attribute, Range, Schema, TupleIndex, Values
 from voile.schema.attribute import interval, ordinal, value_words
 from voile.schema.hierarchy import Levels
 from voile.schema.infer import ColumnProfile, infer_attribute
@@ -147,6 +149,39 @@ def check_sizes(schema: Schema, options: ClassOptions) -> None:
 
 
 Codes = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
+
+
+MOST_HELD = 2**25
+"""Different combinations of values that this process holds: a hundred bytes each, about 3 GB."""
+MOST_SINGLE = 2**29
+"""Rows that are held one by one, in some twenty bytes each."""
+
+
+@dataclass(frozen=True)
+class RowsAfar:
+    """Rows that are counted where they lie."""
+
+    table: Table
+    schema: Schema
+    drop_nulls: bool
+    rows: int
+
+    def sums(self, job: CodedJob) -> pa.Table:
+        """What a job sums of all rows."""
+        return self.table.coded_sums(self.schema, job, drop_nulls=self.drop_nulls)
+
+    def ordered_sums(self, job: CodedJob) -> Iterator[pa.Table]:
+        """The same, some at a time in the order of the keys."""
+        return self.table.ordered_sums(self.schema, job, drop_nulls=self.drop_nulls)
+
+    def frequencies(self, names: Sequence[str]) -> dict[str, Counts]:
+        """How many rows have each value of some columns."""
+        if not names:
+            return {}
+        sets = tuple((self.schema.names.index(name),) for name in names)
+        job = CellCounts(tuple(self.schema.sizes), sets)
+        return dict(zip(names, job.tables(self.sums(job)), strict=True))
 
 
 @dataclass(frozen=True)
@@ -163,10 +198,18 @@ class ClassInput:
     """The order of a quasi-identifier's codes, where it is not the schema's."""
     requirements: list[Requirement]
     notes: tuple[str, ...]
+    weights: Counts | None = None
+    """How many rows each of the codes stands for, where those that are alike are one."""
+    afar: RowsAfar | None = None
+    """Rows that differ too much to be held here; then there are no codes."""
 
     @property
     def used(self) -> int:
         """The number of rows that were read, without those that have a NULL and are left out."""
+        if self.afar is not None:
+            return self.afar.rows
+        if self.weights is not None:
+            return int(self.weights.sum())
         return len(next(iter(self.codes.values())))
 
 
@@ -193,18 +236,82 @@ def prepare(
         such = ", ".join(spelled(name, some) for name, some in (("k", 10), ("l", 3), ("t", 0.2)))
         raise UsageError("no requirement was given for the classes", hint=f"such as {such}")
     progress.start("reading", rows)
-    drop = options.nulls == "drop"
-    coded = (
-        table.columns_of_codes(schema, drop_nulls=drop, progress=progress)[0]
-        if as_read
-        else table.ordered_codes(schema, drop_nulls=drop, progress=progress)
+    afar = None if as_read or table.at_hand else beyond_memory(table, schema, options)
+    if afar is None:
+        coded, weights = read_codes(table, schema, options, progress, as_read=as_read)
+    else:
+        coded, weights = [], None
+        progress.advance(rows)
+    codes = dict(zip(schema.names, coded, strict=afar is None))
+    listed = by_frequency(schema, levels, options)
+    counts = (
+        frequencies(schema, listed, codes, weights) if afar is None else afar.frequencies(listed)
     )
-    codes = dict(zip(schema.names, coded, strict=True))
     return ClassInput(
-        name, rows, schema, codes, levels, orders_for(schema, levels, options, codes),
-        requirements,
-        (*notes, *derived(levels)),
+        name, rows, schema, codes, levels, orders_for(schema, levels, options, counts),
+        requirements, (*notes, *derived(levels)), weights, afar,
     )  # fmt: skip
+
+
+def beyond_memory(table: Table, schema: Schema, options: ClassOptions) -> RowsAfar | None:
+    """Rows elsewhere that cannot be held here; refused where classes need that they are."""
+    drop = options.nulls == "drop"
+    rows = table.used_rows(schema, drop_nulls=drop)
+    if options.of_single_rows:
+        if rows > MOST_SINGLE:
+            how = ("relaxed", True) if options.relaxed else ("method", options.method)
+            raise TableError(
+                f"{spelled(*how)} deals out single rows, which are held in this process: "
+                f"{rows:,} are more than {MOST_SINGLE:,}",
+                hint=f"use {spelled('method', 'mondrian')} with strict cuts, for which rows are "
+                "counted where they lie",
+            )
+        return None
+    if min(rows, schema.size) <= MOST_HELD:
+        return None
+    different = table.different_tuples(schema, drop_nulls=drop)
+    if different <= MOST_HELD:
+        return None
+    check_afar(different, options)
+    return RowsAfar(table, schema, drop, rows)
+
+
+def check_afar(different: int, options: ClassOptions) -> None:
+    """Refuse what cannot be found by counts of single columns."""
+    strict = spelled("method", "mondrian")
+    needs = {
+        spelled("method", options.method): options.method != "mondrian",
+        spelled("cuts", options.cuts): options.cuts in ("information", "certainty"),
+        spelled("presence"): options.presence is not None,
+        spelled("error_model", True): options.error_model,
+    }
+    for how, needed in needs.items():
+        if needed:
+            without = spelled("error_model", False)
+            raise TableError(
+                f"{how} needs every combination of values in this process, and {different:,} "
+                f"different ones are more than {MOST_HELD:,}",
+                hint=f"{strict} with median or hierarchy cuts and {without} counts rows where they "
+                f"lie; or make them fewer: bins in {spelled('schema')}, fewer columns",
+            )
+
+
+def read_codes(
+    table: Table,
+    schema: Schema,
+    options: ClassOptions,
+    progress: Progress,
+    *,
+    as_read: bool = False,
+) -> tuple[list[Codes], Counts | None]:
+    """The codes of all rows; of rows that lie elsewhere each combination once, with its rows."""
+    drop = options.nulls == "drop"
+    if as_read:
+        return table.columns_of_codes(schema, drop_nulls=drop, progress=progress)[0], None
+    if table.at_hand or options.of_single_rows:
+        return table.ordered_codes(schema, drop_nulls=drop, progress=progress), None
+    keys, weights = table.tuple_counts(schema, drop_nulls=drop, progress=progress)
+    return [*TupleIndex(schema.sizes).decode(keys)], weights
 
 
 def check_roles(table: Table, options: ClassOptions) -> None:
@@ -264,12 +371,15 @@ def derived(levels: Mapping[str, Levels]) -> list[str]:
 
 
 def orders_for(
-    schema: Schema, levels: Mapping[str, Levels], options: ClassOptions, codes: Mapping[str, Codes]
+    schema: Schema,
+    levels: Mapping[str, Levels],
+    options: ClassOptions,
+    counts: Mapping[str, Counts],
 ) -> dict[str, Codes]:
     """Along which order each quasi-identifier is cut: its hierarchy's, else its domain's.
 
     Values that have no order are cut from the most frequent on: rare ones then share ranges, and
-    ranges are about half as wide as in the order of the alphabet.
+    ranges are about half as wide as in the order of the alphabet: `counts` has their rows.
     """
     nested = options.method in ("fulldomain", "suppress") or options.cuts == "hierarchy"
     found = {}
@@ -279,11 +389,20 @@ def orders_for(
         if name in levels:
             order = levels[name].nested if nested else levels[name].leaves
         elif name in by_frequency(schema, levels, options):
-            counts = np.bincount(codes[name], minlength=size)
-            order = np.argsort(-counts, kind="stable").astype(np.int32)
+            order = np.argsort(-counts[name], kind="stable").astype(np.int32)
         if not np.array_equal(order, np.arange(size)):
             found[name] = order
     return found
+
+
+def frequencies(
+    schema: Schema, names: Sequence[str], codes: Mapping[str, Codes], weights: Counts | None
+) -> dict[str, Counts]:
+    """How many rows have each value of some columns."""
+    return {
+        name: np.bincount(codes[name], weights, schema[name].size).astype(np.int64)
+        for name in names
+    }
 
 
 def by_frequency(schema: Schema, levels: Mapping[str, Levels], options: ClassOptions) -> list[str]:
@@ -313,7 +432,10 @@ def without_removed(
     schema = Schema(tuple(of.attribute for of in found.values()))
     kept = {name: order for name, order in orders.items() if (np.diff(order) != 1).any()}
     levels = {name: cut_levels(of, found[name]) for name, of in prepared.levels.items()}
-    less = replace(prepared, schema=schema, codes=moved, orders=kept, levels=levels)
+    weights = None if prepared.weights is None else prepared.weights[shown]
+    less = replace(
+        prepared, schema=schema, codes=moved, orders=kept, levels=levels, weights=weights
+    )
     return less, found
 
 

@@ -233,8 +233,15 @@ class Ledger(ABC):
         """Put a line into the audit log soon; does not wait for the disk, and never fails."""
 
     @abstractmethod
-    def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
-        """The newest lines of the log, newest first."""
+    def events(
+        self,
+        before: int | None = None,
+        most: int = 100,
+        *,
+        who: str | None = None,
+        what: str | None = None,
+    ) -> list[tuple[int, Event]]:
+        """The newest lines of the log, newest first: of all, or of one analyst, or of one word."""
 
     # ------------------------------------------------------------------ its health
 

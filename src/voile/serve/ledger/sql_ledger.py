@@ -111,12 +111,18 @@ def storable(text: str) -> str:
     )
 
 
-def read_events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:
-    """The newest first."""
+def read_events(
+    run: Run, before: int | None, most: int, who: str | None = None, what: str | None = None
+) -> list[tuple[int, Event]]:
+    """The newest first; of everybody and of every kind where that is not said."""
+    wanted = {"who = ?": who, "what = ?": what}
+    given = {test: value for test, value in wanted.items() if value is not None}
+    tests = " AND ".join(["number < ?", *given])
     rows = run(
-        "SELECT number, at, who, what, detail FROM events WHERE number < ? "
+        f"SELECT number, at, who, what, detail FROM events WHERE {tests} "
         "ORDER BY number DESC LIMIT ?",
         2**62 if before is None else before,
+        *given.values(),
         most,
     )
     return [(n, Event(at, who, what, json.loads(detail))) for n, at, who, what, detail in rows]
@@ -251,9 +257,16 @@ class SqlLedger(Ledger):
         """Queue a line for the audit log; it is dropped if too many are waiting."""
         self._writer.add_soon(logging(Event(self._clock.now(), who, what, detail)))
 
-    def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
+    def events(
+        self,
+        before: int | None = None,
+        most: int = 100,
+        *,
+        who: str | None = None,
+        what: str | None = None,
+    ) -> list[tuple[int, Event]]:
         """Lines of the audit log with their numbers, newest first."""
-        return self._store.read(lambda run: read_events(run, before, most))
+        return self._store.read(lambda run: read_events(run, before, most, who, what))
 
     # ------------------------------------------------------------------ behind it
 

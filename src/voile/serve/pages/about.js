@@ -1,6 +1,7 @@
 // The server's public side in plain words: what is promised, what may be asked, examples.
 
 import { el, isNumber, key, number } from "./dom.js";
+import { literal, name } from "./sql.js";
 
 export function sure(x) {
   if (!isNumber(x)) return key(x);
@@ -60,22 +61,13 @@ function domain(attribute) {
 
 export const attributes = (about) => (about.schema && about.schema.attributes) || [];
 
-export function columns(about, insert) {
+// Each column with what it may hold; `choices` are its values to click.
+export function columns(about, insert, choices) {
   return el("dl", { class: "columns-list" }, attributes(about).flatMap((a) => [
     el("dt", {}, el("button", { type: "button", class: "name", title: `Put ${a.name} into the question`,
       onclick: () => insert(name(a.name)) }, a.name), el("span", { class: "kind" }, a.kind)),
-    el("dd", {}, domain(a) + (a.null ? " or NULL" : ""))]));
+    el("dd", {}, domain(a) + (a.null ? " or NULL" : ""), choices(a))]));
 }
-
-const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const RESERVED = new Set(("all and any as asc between by case cast cross day desc distinct else end except exists false "
-  + "from full group having in inner intersect is join left like limit month natural not null offset on or order outer "
-  + "right select table then true union using values when where with year").split(" "));
-
-export const name = (text) => (PLAIN.test(text) && !RESERVED.has(text.toLowerCase())
-  ? text : `"${text.replaceAll('"', '""')}"`);
-
-const literal = (value) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : key(value));
 
 // The least and the greatest number of a column that has numbers.
 function ends(attribute) {

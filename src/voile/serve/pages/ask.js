@@ -1,26 +1,40 @@
 // The analyst's side: a question, what it would cost, its answer, the budget, what was asked.
 
 import { answer } from "./answer.js";
-import { columns, examples, promise } from "./about.js";
+import { attributes, columns, examples, promise } from "./about.js";
 import { get, post } from "./api.js";
+import { Builder } from "./builder.js";
 import { byId, el, isNumber, leftOf, message, meter, moment, number, problem, replace, table } from "./dom.js";
+import { linked, take } from "./take.js";
 
 const PAUSE = 350;
-const state = { about: null, remaining: 0, timer: 0, pending: null, asking: false };
+const LATER = 600;
+const MEASURES = ["count", "sum", "avg"];
+const state = { builder: null, about: null, remaining: 0, timer: 0, pending: null, asking: false };
 
 export function begin(about, budget) {
   state.about = about;
   replace(byId("promise"), promise(about));
-  replace(byId("schema"), columns(about, insert));
+  byId("sql").value = linked();
+  build(about);
   replace(byId("examples"), examples(about).map(([label, sql]) =>
     el("button", { type: "button", class: "chip", onclick: () => put(sql) }, label)));
   fillSubsets(about);
   showBudget(budget);
   byId("sql").placeholder = examples(about)[0][1];
-  byId("sql").value = "";
   byId("answer-card").hidden = true;
-  unpriced("");
+  soon();
   showHistory();
+}
+
+// The builder asks nothing by itself: a click writes SQL, and what that would cost is shown.
+function build(about) {
+  state.builder?.close();
+  state.builder = new Builder({
+    about: { name: about.name, attributes: attributes(about) }, box: byId("sql"), measures: MEASURES, changed: soon,
+  });
+  replace(byId("builder"), state.builder.controls);
+  replace(byId("schema"), columns(about, insert, (one) => state.builder.column(one, false, "Choose")));
 }
 
 export function connect() {
@@ -51,6 +65,7 @@ function question() {
 
 function put(sql, subset) {
   byId("sql").value = sql;
+  state.builder.readBack();
   if (subset !== undefined) {
     const half = subset !== null && typeof subset === "object";
     if (half) byId("seed").value = subset.half;
@@ -66,6 +81,7 @@ function insert(name) {
   const [from, to] = [box.selectionStart, box.selectionEnd];
   const before = box.value.slice(0, from);
   box.setRangeText(before && !/[\s(]$/.test(before) ? ` ${name}` : name, from, to, "end");
+  state.builder.readBack();
   box.focus();
   soon();
 }
@@ -117,12 +133,16 @@ function priced(found) {
   byId("cost").append(...(found.notes || []).map((note) => el("span", { class: "hint" }, note)));
 }
 
-// Standard errors that are known before asking; those of quotients are not, and what is exact has none.
+// Standard errors that are known before asking, each with its column; those of quotients are not, and what is
+// exact has none.
 function expected(stderr, be) {
-  const known = Object.entries(stderr || {}).filter(([, x]) => isNumber(x) && x > 0);
-  if (!known.length) return "";
-  if (known.length === 1) return ` The standard error ${be} ${number(known[0][1], known[0][1])}.`;
-  return ` Standard errors: ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.`;
+  const columns = Object.entries(stderr || {});
+  const known = columns.filter(([, x]) => isNumber(x) && x > 0);
+  const open = columns.filter(([, x]) => !isNumber(x)).map(([name]) => name);
+  const later = open.length ? ` That of ${open.join(", ")} depends on the answer.` : "";
+  if (!known.length) return open.length ? ` The standard error of ${open.join(", ")} depends on the answer.` : "";
+  if (known.length === 1) return ` The standard error of ${known[0][0]} ${be} ${number(known[0][1], known[0][1])}.${later}`;
+  return ` Standard errors: ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.${later}`;
 }
 
 // ---------------------------------------------------------------- asking
@@ -137,8 +157,10 @@ async function ask() {
   card.setAttribute("aria-busy", "true");
   try {
     const reply = await post("query", asked);
-    replace(byId("answer"), el("p", { class: "asked" }, el("code", {}, asked.sql)), answer(reply));
+    replace(byId("answer"), el("p", { class: "asked" }, el("code", {}, asked.sql)), answer(reply), take(reply, asked));
     showRemaining(reply.remaining);
+    // The log has a repeat a moment after its answer.
+    if (!reply.charged) setTimeout(showHistory, LATER);
   } catch (error) {
     if (error.status === 401) { document.dispatchEvent(new CustomEvent("voile-out", { detail: error })); return; }
     replace(byId("answer"), el("p", { class: "asked" }, el("code", {}, asked.sql)), problem(error));
@@ -187,7 +209,8 @@ function showRemaining(remaining) {
 async function showHistory() {
   let found;
   try {
-    found = (await get("history")).history || [];
+    const { history, repeats } = await get("history");
+    found = [...together(history || []), ...(repeats || []).map(repeated)].sort((a, b) => b.at - a.at);
   } catch (error) {
     replace(byId("history"), problem(error));
     return;
@@ -197,7 +220,7 @@ async function showHistory() {
     return;
   }
   replace(byId("history"), table(["question", "charged"],
-    together(found).map((one) => [again(one), number(one.charged)]), { right: [1], label: "Your questions" }));
+    found.map((one) => [again(one), one.charged ? number(one.charged) : "free"]), { right: [1], label: "Your questions" }));
 }
 
 // The ledger has one entry for each total: those of one question stand in one line.
@@ -210,6 +233,11 @@ function together(entries) {
     else lines.push({ at: entry.at, sql: sql || "", subset, charged: 1 });
   }
   return lines;
+}
+
+function repeated(entry) {
+  const { sql, subset } = entry.question || {};
+  return { at: entry.at, sql: sql || "", subset, charged: 0 };
 }
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);

@@ -58,7 +58,10 @@ export const key = (value) => (value === null || value === undefined ? "NULL" : 
 
 export function moment(seconds) {
   if (!isNumber(seconds)) return key(seconds);
-  return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  // In the reader's own zone, which is named.
+  return new Date(seconds * 1000).toLocaleString(undefined, {
+    year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+  });
 }
 
 // With `stack`, each row is a card on a narrow screen, and its cells say what they are.

@@ -1,0 +1,175 @@
+"""What a release says beside what the table says: counts of columns, and one's own questions.
+
+Made from the private table, and for its steward alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voile.engines import connect
+from voile.errors import QueryError, UsageError, VoileError
+from voile.estimate import Estimate
+from voile.kinds.release import Release
+from voile.query.quoting import quote_identifier
+from voile.records import Record
+
+__all__ = [
+    "AnswerBeside", "CountBeside", "SummaryBeside", "answers_beside", "counts_beside",
+    "summary_beside",
+]  # fmt: skip
+
+MOST_CELLS = 200_000
+"""Cells of a table of counts."""
+MOST_ROWS = 1_000
+"""Rows of an answer that are compared."""
+
+
+@dataclass(frozen=True)
+class CountBeside(Record):
+    """How many rows have these values, in the table and as the release says."""
+
+    values: tuple[Any, ...]
+    truth: int
+    estimate: float
+
+
+@dataclass(frozen=True)
+class AnswerBeside(Record):
+    """One number of an answer beside the truth."""
+
+    column: str
+    group: str
+    """The values of the group that it is of, in words; empty where there is one row."""
+    estimate: float
+    stderr: float | None
+    low: float | None
+    high: float | None
+    truth: float | None
+    """None where the table has no such group, or no such number."""
+    relative: float | None
+    """The standard error as a share of the truth; of a number without one, how far it is off."""
+    covered: bool | None
+    """Whether the truth lies in the interval; None where one of them is not known."""
+
+
+@dataclass(frozen=True)
+class SummaryBeside(Record):
+    """One statistic of a column, in the table and as the release says; None where it says none."""
+
+    column: str
+    statistic: str
+    truth: float | None
+    estimate: float | None
+
+
+def counts_beside(
+    release: Release, table: Any, columns: Sequence[str], *, drop_nulls: bool = False
+) -> list[CountBeside]:
+    """Every cell of the table of some columns of a release, beside its true count."""
+    schema = release.schema
+    chosen = [schema[name] for name in columns]
+    sizes = [attribute.size for attribute in chosen]
+    if (cells := int(np.prod(sizes, dtype=object))) > MOST_CELLS:
+        raise UsageError(
+            f"{' and '.join(columns)} have {cells:,} cells, too many to compare",
+            hint="choose columns with fewer values",
+        )
+    codes, _ = connect(table).columns_of_codes(schema, drop_nulls=drop_nulls)
+    places = [schema.names.index(name) for name in columns]
+    cell_of_rows = np.ravel_multi_index([codes[i] for i in places], sizes)
+    truth = np.bincount(cell_of_rows, minlength=cells)
+    listed = ", ".join(map(quote_identifier, columns))
+    named = f"select {listed}, count(*) as n from {quote_identifier(release.name)}"
+    found = {}
+    for row in release.query(f"{named} group by {listed}").rows:
+        *values, estimate = row.values()
+        found[tuple(values)] = float(estimate.value)
+    every = np.stack(np.unravel_index(np.arange(cells), sizes), axis=1).tolist()
+    values_of = [list(attribute) for attribute in chosen]
+    keys = [tuple(v[i] for v, i in zip(values_of, cell, strict=True)) for cell in every]
+    return [
+        CountBeside(key, int(true), found.get(key, 0.0))
+        for key, true in zip(keys, truth.tolist(), strict=True)
+    ]
+
+
+def answers_beside(release: Release, table: Any, sql: str) -> list[AnswerBeside]:
+    """The numbers of an answer, each with its interval and what the table gives."""
+    answer = release.query(sql)
+    rows = [list(row.items()) for row in answer.rows[:MOST_ROWS]]
+    truths = true_rows(connect(table), sql)
+    found = []
+    for row in rows:
+        group = tuple(value for _, value in row if not isinstance(value, Estimate))
+        true = truths.get(tuple(map(str, group)), {})
+        words = ", ".join(map(str, group))
+        numbers = [(name, value) for name, value in row if isinstance(value, Estimate)]
+        for place, (name, estimate) in enumerate(numbers):
+            found.append(beside(name, words, estimate, true.get(place)))
+    return found
+
+
+def true_rows(table: Any, sql: str) -> dict[tuple[str, ...], dict[int, float]]:
+    """The table's own answer: by the values that group it, its numbers in order."""
+    import sqlglot  # noqa: PLC0415  (only where questions are asked)
+
+    selected = getattr(sqlglot.parse_one(sql, dialect="duckdb"), "selects", [])
+    numbers = [i for i, one in enumerate(selected) if one.find(sqlglot.exp.AggFunc) is not None]
+    try:
+        rows = table.run(sql)
+    except Exception as error:
+        raise QueryError(
+            f"the table cannot answer {sql!r}: {str(error).splitlines()[0]}",
+            hint="write it in the SQL that both know",
+        ) from None
+    found = {}
+    for row in rows:
+        group = tuple(str(value) for i, value in enumerate(row) if i not in numbers)
+        listed = [row[i] for i in numbers]
+        found[group] = {n: float(x) for n, x in enumerate(listed) if x is not None}
+    return found
+
+
+def beside(name: str, group: str, estimate: Estimate, truth: float | None) -> AnswerBeside:
+    """An estimate with its interval; the certain bounds where no other is stated."""
+    said = estimate.to_dict()
+    low = said["low"] if said.get("low") is not None else said.get("certain_low")
+    high = said["high"] if said.get("high") is not None else said.get("certain_high")
+    covered = None
+    if low is not None and high is not None and truth is not None:
+        covered = bool(low <= truth <= high)
+    error, value = said.get("stderr"), float(estimate.value)
+    relative = None
+    if truth:
+        relative = (abs(value - truth) if error is None else error) / abs(truth)
+    return AnswerBeside(name, group, value, error, low, high, truth, relative, covered)
+
+
+def summary_beside(release: Release, table: Any) -> list[SummaryBeside]:
+    """Rows, and of every column of numbers its mean and its middle."""
+    named = quote_identifier(release.name)
+    found = [one_statistic(release, table, "", "rows", f"select count(*) as n from {named}")]
+    for attribute in release.schema:
+        if attribute.kind not in ("integer", "numeric"):
+            continue
+        column = quote_identifier(attribute.name)
+        for statistic, function in (("mean", "avg"), ("median", "median")):
+            sql = f"select {function}({column}) as n from {named}"
+            found.append(one_statistic(release, table, attribute.name, statistic, sql))
+    return found
+
+
+def one_statistic(
+    release: Release, table: Any, column: str, statistic: str, sql: str
+) -> SummaryBeside:
+    """One number of both; a release need not answer every question."""
+    try:
+        (one,) = answers_beside(release, table, sql)
+    except (VoileError, ValueError):
+        return SummaryBeside(column, statistic, None, None)
+    return SummaryBeside(column, statistic, one.truth, one.estimate)

@@ -1,0 +1,96 @@
+"""What a release says beside what the table says: against SQL, and by releases without noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import voile
+from voile.errors import QueryError, UsageError
+from voile.evaluate.attack import guess_value
+from voile.evaluate.beside import answers_beside, counts_beside, summary_beside
+
+ROWS = [(age, town, ill) for age in (20, 30, 40, 50) for town in "abc" for ill in ("no", "yes")
+        for _ in range(3 + (age // 10) * (ill == "no") + 2 * (town == "a"))]  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    lines = ["age,town,ill", *(",".join(map(str, row)) for row in ROWS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def exact(table: Path) -> voile.Release:
+    """All rows as they are: what it says is the truth."""
+    return voile.publish(
+        table, "mondrian", qi=["age", "town"], sensitive=["ill"], k=2, error_model=False,
+        register=False,
+    )  # fmt: skip
+
+
+def test_counts_are_those_of_the_rows(exact: voile.Release, table: Path) -> None:
+    found = {one.values: one for one in counts_beside(exact, table, ["town", "ill"])}
+    for cell, count in Counter((town, ill) for _, town, ill in ROWS).items():
+        assert found[cell].truth == count
+        assert found[cell].estimate == pytest.approx(count)
+    assert len(found) == 6
+
+
+def test_a_noisy_release_is_off_and_the_truth_is_not(table: Path) -> None:
+    noisy = voile.publish(
+        table, "marginals", epsilon=1.0, schema="active", simulate_seed=3, register=False
+    )
+    found = counts_beside(noisy, table, ["town"])
+    assert {one.values[0]: one.truth for one in found} == Counter(town for _, town, _ in ROWS)
+    assert any(abs(one.estimate - one.truth) > 0.1 for one in found)
+
+
+def test_answers_have_the_truth_and_say_whether_they_cover_it(
+    exact: voile.Release, table: Path
+) -> None:
+    (one,) = answers_beside(exact, table, "select count(*) from people where age < 35")
+    assert one.truth == sum(age < 35 for age, _, _ in ROWS) and one.covered
+    groups = answers_beside(exact, table, "select town, avg(age), count(*) from people group by 1")
+    assert len(groups) == 6
+    for one in groups:
+        ages = [age for age, town, _ in ROWS if town == one.group]
+        wanted = len(ages) if one.column.startswith("count") else sum(ages) / len(ages)
+        assert one.truth == pytest.approx(wanted) and one.estimate == pytest.approx(wanted)
+
+
+def test_a_question_without_sense_is_refused(exact: voile.Release, table: Path) -> None:
+    with pytest.raises(QueryError):
+        answers_beside(exact, table, "select nothing from people")
+
+
+def test_the_summary_has_means_of_numbers(exact: voile.Release, table: Path) -> None:
+    found = {(one.column, one.statistic): one for one in summary_beside(exact, table)}
+    assert found["", "rows"].truth == len(ROWS)
+    mean = sum(age for age, _, _ in ROWS) / len(ROWS)
+    assert found["age", "mean"].truth == pytest.approx(mean)
+    assert found["age", "mean"].estimate == pytest.approx(mean, rel=0.05)
+    assert ("town", "mean") not in found
+
+
+def test_a_guess_without_sense_is_refused(exact: voile.Release) -> None:
+    with pytest.raises(UsageError, match="no column"):
+        guess_value(exact, {"town": "a"}, "nothing")
+    with pytest.raises(UsageError, match="known already"):
+        guess_value(exact, {"ill": "no"}, "ill")
+    with pytest.raises(UsageError, match="nothing is known"):
+        guess_value(exact, {}, "ill")
+
+
+def test_a_guess_is_the_share_among_those_who_look_alike(exact: voile.Release) -> None:
+    alike = Counter(ill for age, town, ill in ROWS if (age, town) == (20, "a"))
+    every = Counter(ill for _, _, ill in ROWS)
+    found = guess_value(exact, {"age": 20, "town": "a"}, "ill")
+    assert [one.value for one in found] == ["no", "yes"]
+    for one in found:
+        assert one.prior == pytest.approx(every[one.value] / len(ROWS))
+        assert one.posterior == pytest.approx(alike[one.value] / alike.total())

@@ -1,0 +1,453 @@
+"""Promise, Compare, Preview and Attack: their tasks against the Python interface, and a walk."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import shlex
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+import voile
+from tests.studio.conftest import RunningStudio, started
+from tests.support.browser import VARIANTS, needs_browser, overflow, serious, tab
+from tests.support.running import voile as run_voile
+from voile.errors import UsageError
+from voile.evaluate.losses import losses
+from voile.evaluate.planning import compare_methods
+from voile.progress import Silent
+from voile.studio.advising import apply_change
+from voile.studio.calls import ShownCall
+from voile.studio.candidates import keep, use
+from voile.studio.jobs import Jobs
+from voile.studio.pages import Form, Visit
+from voile.studio.pages import ScreenPage as Reply
+from voile.studio.points import epsilon_points, nearest
+from voile.studio.screens import attack, compare, preview, promise
+from voile.studio.state import Studio
+
+HOSTILE = "<img src=x onerror=window.hacked=1>"
+ROLES = {"age": "quasi-identifier", "town": "quasi-identifier", "smokes": "other",
+         "ill": "sensitive"}  # fmt: skip
+QUESTION = "select count(*) from people where age < 40 and smokes = 'yes'"
+
+
+def people() -> list[tuple[int, str, str, str]]:
+    """Rows that are the same in every run."""
+    chance = random.Random(5)  # noqa: S311  (no secret)
+    return [
+        (chance.randrange(20, 70, 10), chance.choice("abc"), chance.choice(("no", "yes")),
+         chance.choice(("flu", "none", "none")))
+        for _ in range(900)
+    ]  # fmt: skip
+
+
+ROWS = people()
+
+
+def write(folder: Path) -> None:
+    with (folder / "people.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("age", "town", "smokes", "ill"), *ROWS])
+    few = [("name " + HOSTILE, "b"), *((HOSTILE + str(i % 4), f"b{i % 6}") for i in range(40))]
+    with (folder / "few.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(few)
+    project = {"format": 1, "source": "people.csv", "roles": ROLES}
+    (folder / "people.voile-project").write_text(json.dumps(project), encoding="utf-8")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dict[str, Any]:
+    """What tasks are told of the table."""
+    write(tmp_path)
+    return {"source": str(tmp_path / "people.csv"), "reading": {}, "stamp": [],
+            "choices": {"roles": ROLES}}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """A studio without a browser; its jobs run as they do for one."""
+    folder = tmp_path_factory.mktemp("visits")
+    write(folder)
+    found = Studio(folder)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def visit(one_studio: Studio) -> Visit:
+    """A visit to a project of its own; the table is read once for all."""
+    file = one_studio.folder / f"people-{len(one_studio.projects)}.voile-project"
+    shutil.copy(one_studio.folder / "people.voile-project", file)
+    found = Visit(one_studio, one_studio.open_project(file))
+    assert ended(found.inspected()).ok
+    return found
+
+
+@pytest.fixture
+def folder(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands of a visit are run."""
+    monkeypatch.chdir(visit.studio.folder)
+    monkeypatch.setenv("VOILE_REGISTER", str(visit.studio.folder / "register.sqlite"))
+    for place in ("preview.voile", "again.voile", "frontier", "targets.csv"):
+        shutil.rmtree(visit.studio.folder / place, ignore_errors=True)
+    return visit.studio.folder
+
+
+def ended(job: Any) -> Any:
+    """The job, when it has ended."""
+    for _ in range(1200):
+        if not job.running:
+            return job
+        time.sleep(0.05)
+    raise AssertionError(f"{job.title} does not end")
+
+
+def posted(visit: Visit, **fields: str) -> Visit:
+    return Visit(visit.studio, visit.open, Form({name: [value] for name, value in fields.items()}))
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+def test_the_comparison_is_that_of_the_python_interface(table: dict[str, Any]) -> None:
+    found = promise.compare_task(Silent(), **table, questions=[], epsilon=1.0)
+    again = compare_methods(table["source"], epsilons=promise.EPSILONS, epsilon=1.0)
+    assert found == again.to_dict()
+    points = epsilon_points(found)
+    assert [point.x for point in points] == sorted(promise.EPSILONS)
+    errors = [one["expected_error"] for one in found["by_epsilon"]]
+    assert errors == sorted(errors, reverse=True)  # a weaker promise errs less
+    assert points[nearest(points, 0.46)].x == 0.5
+
+
+def test_few_rows_are_refused_with_what_would_help(tmp_path: Path) -> None:
+    write(tmp_path)
+    found = promise.compare_task(
+        Silent(), source=str(tmp_path / "few.csv"), reading={}, stamp=[], choices={}, questions=[],
+        epsilon=1.0,
+    )  # fmt: skip
+    assert not found["useful"] and found["changes"]
+    assert all(
+        change["expected_error"] <= found["most_useful_error"] for change in found["changes"]
+    )
+
+
+def test_classes_lose_what_losses_measure(table: dict[str, Any]) -> None:
+    (found,) = promise.trials_task(
+        Silent(), **table, questions=[QUESTION], method="mondrian", points=[{"k": 50}]
+    )
+    release = voile.publish(
+        table["source"], "mondrian", qi=["age", "town"], sensitive=["ill"],
+        insensitive=["smokes"], k=50, error_model=False, simulate_seed=0, register=False,
+    )  # fmt: skip
+    wanted = losses(table["source"], release, sensitive="ill", queries=0, min_support=0.3)
+    assert found["losses"]["gen_iloss"] == wanted.to_dict()["gen_iloss"] > 0
+    truth = sum(age < 40 and smokes == "yes" for age, _, smokes, _ in ROWS)
+    estimate = release.query(QUESTION).value
+    assert found["asked"][0]["relative"] == pytest.approx(abs(estimate - truth) / truth)
+
+
+def test_a_promise_that_cannot_be_kept_says_why(table: dict[str, Any]) -> None:
+    (found,) = promise.trials_task(
+        Silent(), **table, questions=[], method="mondrian", points=[{"l": 5}]
+    )
+    assert found["refused"] and found["losses"] is None
+
+
+def test_a_preview_has_the_true_counts_and_leaves_nothing(
+    table: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    found = preview.make_task(
+        Silent(), **table, method="marginals", options={"epsilon": 2.0}, coins=1,
+        questions=[QUESTION, "select nonsense"], pair=["town", "ill"], first=0,
+    )  # fmt: skip
+    assert list(place.glob("*/trial.voile")) == []
+    by_name = {one["name"]: one["counts"] for one in found["columns"]}
+    towns = {one["value"]: one["truth"] for one in by_name["town"] if one["truth"]}
+    assert towns == Counter(town for _, town, _, _ in ROWS)
+    cells = {(one["a"], one["b"]): one["truth"] for one in found["heat"]["cells"]}
+    wanted = Counter((town, ill) for _, town, _, ill in ROWS)
+    assert {cell: count for cell, count in cells.items() if count} == dict(wanted)
+    good, bad = found["questions"]
+    assert good["rows"][0]["truth"] == sum(r[0] < 40 and r[2] == "yes" for r in ROWS)
+    assert bad["error"] and not bad["rows"]
+
+
+def test_an_attack_on_classes_guesses_shares(table: dict[str, Any]) -> None:
+    found = attack.attack_task(
+        Silent(), **table, method="mondrian", options={"k": 5}, guessed="ill",
+        person={"age": "30", "town": "a", "ill": "flu"},
+    )  # fmt: skip
+    alike = Counter(ill for age, town, _, ill in ROWS if (age, town) == (30, "a"))
+    for one in found["guesses"]:
+        assert one["posterior"] == pytest.approx(alike[one["value"]] / alike.total())
+    with pytest.raises(UsageError, match="is a number"):
+        attack.attack_task(Silent(), **table, method="mondrian", options={"k": 5}, guessed="ill",
+                           person={"age": "old"})  # fmt: skip
+
+
+def test_an_attack_on_noise_bounds_what_anybody_learns(table: dict[str, Any]) -> None:
+    found = attack.attack_task(
+        Silent(), **table, method="marginals", options={"epsilon": 0.5}, person={}, guessed=""
+    )
+    for one in found["bounds"]["bounds"]:
+        assert one["prior"] < one["posterior"] < 1
+    view = attack.attack_task(
+        Silent(), **table, method="alphabeta", options={"prior": 0.05, "posterior": 0.3},
+        person={"age": "30", "town": "a", "smokes": "no"}, guessed="",
+    )  # fmt: skip
+    (person,) = view["attack"]["people"]
+    assert person["candidates"] == 2 and 0 < person["prior"] < 1
+
+
+def test_somebody_is_picked_from_the_table(table: dict[str, Any]) -> None:
+    found = attack.pick_task(Silent(), **table, turn=1)
+    age, town, smokes, ill = (found[name] for name in ("age", "town", "smokes", "ill"))
+    assert (int(age), town, smokes, ill) in ROWS
+
+
+# ---------------------------------------------------------------------- screens
+
+
+def runs(call: ShownCall) -> None:
+    """A call does what it says, as a command and in Python."""
+    done = run_voile(*shlex.split(call.command())[1:])
+    assert done.returncode == 0, done.stderr
+    code = call.python().replace("preview.voile", "again.voile")
+    exec(compile(code, "call", "exec"), {})  # noqa: S102  (what the screen shows)
+
+
+@pytest.mark.usefixtures("folder")
+def test_calls_do_what_they_say(visit: Visit) -> None:
+    visit.change(questions=[QUESTION], options={"epsilon": 2.0})
+    runs(promise.plan_call(visit))
+    frontier, _ = compare.calls_of(visit)
+    runs(frontier)
+    for call in (*preview.calls_of(visit), attack.calls_of(visit)[-1]):
+        runs(call)
+
+
+def test_a_view_is_planned_and_attacked_by_commands(visit: Visit, folder: Path) -> None:
+    promise.answer(posted(visit, need="5"))
+    assert visit.project.method == "alphabeta"
+    visit.change(options={"prior": 0.05, "posterior": 0.4})
+    runs(promise.view_call(visit))
+    (folder / "targets.csv").write_text("age,town\n30,a\n", encoding="utf-8")
+    for call in attack.calls_of(visit):
+        runs(call)
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [(promise.answer, {"need": "9"}), (promise.answer, {}), (promise.require, {"requirement": "x"}),
+     (promise.choose_method, {"method": "nothing"}), (promise.set_error, {"max_error": "much"}),
+     (promise.set_epsilon, {"epsilon": "-1"}), (promise.ask, {"questions": "drop table people"}),
+     (promise.advise, {"change": "[]"}), (promise.advise, {"change": '{"columns": ["no"]}'}),
+     (compare.choose, {"candidate": "7"}), (compare.add_point, {"point": "0"}),
+     (compare.start, {"grid": "all"}), (preview.make, {"candidate": "x"}),
+     (preview.set_pair, {"a": "age", "b": "age"}), (attack.act, {"candidate": "9"}),
+     (attack.pick, {"candidate": "x"})],
+)  # fmt: skip
+def test_wrong_inputs_are_refused_and_nothing_changes(
+    visit: Visit, action: Any, fields: dict[str, str]
+) -> None:
+    before = visit.project
+    with pytest.raises(UsageError):
+        action(posted(visit, **fields))
+    assert visit.project == before
+
+
+def test_what_follows_a_look_is_marked(visit: Visit) -> None:
+    keep(visit, "auto", {"epsilon": 1.0}, looked=False)
+    assert not visit.project.candidates[0].after_looking
+    visit.open.note_look("a preview")
+    keep(visit, "auto", {"epsilon": 2.0}, looked=False)
+    assert visit.project.candidates[1].after_looking
+    use(visit, 0)
+    assert visit.project.candidates[0].after_looking and visit.project.options == {"epsilon": 1.0}
+    keep(visit, "auto", {"epsilon": 2.0}, looked=False)
+    assert len(visit.project.candidates) == 2
+
+
+def test_advice_leaves_out_columns_or_promises_less(visit: Visit) -> None:
+    apply_change(posted(visit, change='{"epsilon": 4.0}'))
+    assert visit.project.options["epsilon"] == visit.project.planned == 4.0
+    apply_change(posted(visit, change='{"columns": ["age", "ill"]}'))
+    assert visit.project.columns(visit.column_names()) == ["age", "ill"]
+
+
+def test_a_refused_preview_lists_what_would_help(one_studio: Studio) -> None:
+    """Whether something helps depends on the noisy number of rows: these coins say so."""
+    few = Visit(one_studio, one_studio.begin_project("few.csv"))
+    assert ended(few.inspected()).ok
+    few.open.remembered["preview.coins"] = 2
+    page = preview.make(posted(few, candidate="0"))
+    assert isinstance(page, Reply)
+    job = ended(page.context["job"])
+    assert job.state == "failed" and job.changes
+    again = preview.show(few)
+    assert isinstance(again, Reply)
+    (change,) = again.context["changes"]
+    preview.advise(posted(few, change=change["options"]))
+    assert few.project.options["epsilon"] == job.changes[0]["options"]["epsilon"] > 1
+
+
+def test_a_cancelled_frontier_leaves_nothing_and_begins_anew(visit: Visit) -> None:
+    compare.start(posted(visit, sensitive="ill", grid="more"))
+    page = compare.show(visit)
+    assert isinstance(page, Reply)
+    job = page.context["job"]
+    folder = Path(job.process.args[-1])
+    visit.studio.jobs.cancel(job.id)
+    job.process.wait(timeout=30)
+    for _ in range(100):
+        if not folder.exists():
+            break
+        time.sleep(0.1)
+    assert job.state == "cancelled" and not folder.exists()
+    compare.start(posted(visit, sensitive="ill", grid="few"))
+    again = compare.show(visit)
+    assert isinstance(again, Reply)
+    assert ended(again.context["job"]).ok
+    compare.add_point(posted(visit, point="0"))
+    assert visit.project.candidates[0].after_looking
+
+
+def test_a_person_is_written_nowhere(visit: Visit) -> None:
+    promise.answer(posted(visit, need="4"))
+    fields = {"candidate": "0", "secret": "ill", "value-0": "30", "value-1": "a"}
+    page = attack.act(posted(visit, **fields))
+    assert isinstance(page, Reply)
+    assert ended(page.context["job"]).ok
+    kept = visit.open.path.read_text(encoding="utf-8")
+    assert '"30"' not in kept and "person" not in json.loads(kept)
+
+
+def test_processes_have_folders_that_go_with_them() -> None:
+    jobs = Jobs()
+    jobs.warm()
+    spare = jobs._spare
+    assert spare is not None
+    folder = Path(spare.args[-1])  # type: ignore[index, arg-type]
+    assert folder.is_dir()
+    jobs.close()
+    assert not folder.exists()
+
+
+# ---------------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudio]:
+    folder = tmp_path_factory.mktemp("studio")
+    write(folder)
+    with started(folder, "people.voile-project") as found:
+        yield found
+
+
+def settled(page: Page) -> None:
+    """Wait until no job of the page is at work."""
+    for _ in range(300):
+        page.wait_for_timeout(200)
+        if not page.locator(".job progress").count():
+            page.wait_for_timeout(300)
+            if not page.locator(".job progress").count():
+                return
+    raise AssertionError("the job does not end")
+
+
+def sound(page: Page, errors: list[str]) -> None:
+    assert serious(page) == [] and overflow(page) <= 0 and errors == []
+
+
+@needs_browser
+def test_from_the_questions_to_an_attack(running: RunningStudio, browser: Browser) -> None:
+    file = running.folder / "people.voile-project"
+    with tab(browser) as seen:
+        page = seen.page
+        page.goto(running.url)
+        base = f"{running.base}/p/people"
+        page.goto(f"{base}/promise")
+        settled(page)
+        shown = page.locator("[data-cell=error]").first
+        before, requests = shown.inner_text(), len(seen.requests)
+        page.evaluate("s => { s = document.getElementById('slider-epsilon'); s.value = 2;"
+                      " s.dispatchEvent(new Event('input', {bubbles: true})) }")  # fmt: skip
+        assert shown.inner_text() != before and len(seen.requests) == requests
+        page.locator("#slider-epsilon").focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(700)
+        assert json.loads(file.read_text())["options"] == {"epsilon": 0.2}
+        sound(page, seen.errors)
+        page.locator("#slider-epsilon").focus()
+        page.keyboard.press("End")  # so weak a promise that these few rows are of use
+        page.wait_for_timeout(700)
+        page.goto(f"{base}/compare")
+        page.get_by_role("button", name="Keep it as a candidate").click()
+        page.get_by_text("Measure them on the table").wait_for()
+        sound(page, seen.errors)
+        page.goto(f"{base}/preview")
+        page.get_by_role("button", name="Make a preview").click()
+        page.locator(".job").wait_for()
+        page.reload()  # in the middle of the work
+        settled(page)
+        page.get_by_role("heading", name="Column by column").wait_for()
+        sound(page, seen.errors)
+        page.goto(f"{base}/attack")
+        page.get_by_role("button", name="See what they learn").click()
+        settled(page)
+        page.get_by_role("heading", name="What they learn").wait_for()
+        sound(page, seen.errors)
+        assert json.loads(file.read_text())["looks"]
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "dark"), VARIANTS)
+def test_every_screen_is_sound_on_a_phone_and_in_the_dark(
+    running: RunningStudio, browser: Browser, width: int, dark: bool
+) -> None:
+    with tab(browser, width=width, dark=dark) as seen:
+        seen.page.goto(running.url)
+        for name in ("promise", "compare", "preview", "attack"):
+            seen.page.goto(f"{running.base}/p/people/{name}")
+            settled(seen.page)
+            sound(seen.page, seen.errors)
+
+
+@needs_browser
+def test_hostile_texts_stay_texts_and_advice_is_a_button(
+    running: RunningStudio, browser: Browser
+) -> None:
+    with tab(browser) as seen:
+        page = seen.page
+        page.goto(running.url)
+        page.goto(running.base)
+        page.fill("#path", "few.csv")
+        page.get_by_role("button", name="Open", exact=True).click()
+        page.wait_for_url("**/p/few/**")
+        for name in ("promise", "compare", "preview", "attack"):
+            page.goto(f"{running.base}/p/few/{name}")
+            settled(page)
+            sound(page, seen.errors)
+        page.goto(f"{running.base}/p/few/preview")
+        page.get_by_role("button", name="Make a preview").click()
+        settled(page)
+        page.get_by_text("nothing of use can be published").wait_for()
+        page.goto(f"{running.base}/p/few/promise")
+        page.get_by_role("button", name="Do this").first.click()
+        page.wait_for_timeout(700)
+        kept = json.loads((running.folder / "few.voile-project").read_text())
+        assert kept.get("roles") or kept["options"]["epsilon"] > 1
+        assert page.evaluate("() => window.hacked === undefined")
