@@ -104,11 +104,9 @@ def folder(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ended(job: Any) -> Any:
     """The job, when it has ended."""
-    for _ in range(1200):
-        if not job.running:
-            return job
-        time.sleep(0.05)
-    raise AssertionError(f"{job.title} does not end")
+    found = job.wait(60)
+    assert not found.running, f"{job.title} does not end"
+    return found
 
 
 def posted(visit: Visit, **fields: str) -> Visit:

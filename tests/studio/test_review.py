@@ -47,11 +47,9 @@ def opened(studio_here: Studio, tmp_path: Path) -> OpenProject:
 
 def done(job: Job | None) -> Job:
     assert job is not None
-    until = time.monotonic() + 120
-    while job.running:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    return job
+    found = job.wait(120)
+    assert not found.running
+    return found
 
 
 def visit_of(studio: Studio, opened: OpenProject, **fields: str) -> Visit:
