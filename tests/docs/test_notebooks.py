@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,20 @@ def texts(notebook: Any) -> list[str]:
         said = [each.get("text") or each.get("data", {}).get("text/plain", "") for each in shown]
         found.append("".join(text for text in said if not text.startswith("<IPython")))
     return found
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def alike(fresh: str, saved: str) -> bool:
+    """The same words, and numbers that differ by no more than processors do.
+
+    A model is fitted in steps whose last digits depend on the order in which a processor adds.
+    """
+    if NUMBER.sub("0", fresh).split() != NUMBER.sub("0", saved).split():
+        return False
+    pairs = zip(NUMBER.findall(fresh), NUMBER.findall(saved), strict=True)
+    return all(abs(float(a) - float(b)) <= 0.11 + 0.005 * abs(float(b)) for a, b in pairs)
 
 
 def pictures(notebook: Any) -> list[int]:
@@ -75,9 +90,18 @@ def test_a_notebook_runs_and_shows_what_it_was_saved_with(file: Path, tmp_path: 
         saved = fresh
     assert sum(pictures(fresh)) >= 2, "a notebook is there to be looked at"
     assert pictures(fresh) == pictures(saved)
-    assert texts(fresh) == texts(saved), f"{file.name} shows something else; see VOILE_WRITE above"
+    for now, before in zip(texts(fresh), texts(saved), strict=True):
+        assert alike(now, before), f"{file.name} shows {now!r} for {before!r}; see VOILE_WRITE"
     shown = [each for cell in fresh.cells for each in cell.get("outputs", [])]
     assert not any("<script" in str(each.get("data", {})) for each in shown)
+
+
+def test_another_word_or_number_is_seen() -> None:
+    saved = "ward  people\n0  4017.3  56.7"
+    assert alike("ward   people\n0  4017.4  56.7", saved)
+    assert not alike("ward  persons\n0  4017.3  56.7", saved)
+    assert not alike("ward  people\n0  4117.3  56.7", saved)
+    assert not alike("ward  people\n0  4017.3", saved)
 
 
 def test_there_is_a_notebook_for_each_kind_of_reader() -> None:

@@ -314,7 +314,7 @@ def test_a_cancelled_frontier_leaves_nothing_and_begins_anew(visit: Visit) -> No
         if not folder.exists():
             break
         time.sleep(0.1)
-    assert job.state == "cancelled" and not folder.exists()
+    assert ended(job).state == "cancelled" and not folder.exists()
     compare.start(posted(visit, sensitive="ill", grid="few"))
     again = compare.show(visit)
     assert isinstance(again, Reply)

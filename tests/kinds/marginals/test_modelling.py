@@ -73,10 +73,10 @@ def shipped(columns: Sequence[str]) -> tuple[list[Ints], list[int]]:
 
 @pytest.mark.parametrize("which", ["simulated", "adult"])
 def test_intervals_cover_in_every_class_of_counts(which: str) -> None:
-    # Cells of a release share their noise, so that coverage scatters by two or three percent from
-    # release to release: 92 % is the limit for the sum over releases, and bars of a third the width
-    # fail it in every class that is asked.
-    releases = rounds(1 if which == "adult" else 2, 12)
+    # Cells of a release share their noise and the estimate of its error: in one release of ten
+    # a class is covered to 87 %, in the others to 95 to 100 %. 92 % is the limit for the sum over
+    # releases, and bars of a third the width fail it in every class that is asked.
+    releases = rounds(4 if which == "adult" else 2, 12)
     if which == "adult":
         codes, sizes = shipped(
             ["workclass", "education", "marital_status", "race", "sex", "salary"]
