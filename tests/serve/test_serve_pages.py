@@ -540,6 +540,11 @@ def test_what_is_taken_along_asks_the_same_again_for_nothing(
     page.goto(f"{place.url}/#sql={quote(sql)}")
     expect(page.get_by_label("SQL")).to_have_value(sql)
     expect(page.locator("#ask")).to_have_text("Ask (free)")
+    page.goto("about:blank")
+    page.goto(f"{place.url}/#sql={quote(sql)}&rows=half%3Aseven&confidence=0.99")
+    expect(page.locator("#subset")).to_have_value("half")
+    expect(page.locator("#seed")).to_have_value("seven")
+    expect(page.locator("#confidence")).to_have_value("0.99")
 
 
 # ---------------------------------------------------------------------- admins

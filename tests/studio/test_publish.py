@@ -23,8 +23,16 @@ from voile.errors import PromiseError, UsageError
 from voile.progress import Silent
 from voile.register import Register, SpendingLimit
 from voile.signing import SigningKey
-from voile.studio.certificate import sections
-from voile.studio.project import Project, check_address, read_project, write_project
+from voile.studio.certificate import certificate_page, checked, sections
+from voile.studio.project import (
+    KeptCandidate,
+    Look,
+    Project,
+    PublishedRelease,
+    check_address,
+    read_project,
+    write_project,
+)
 from voile.studio.running import codebook_place, shown_call
 from voile.studio.screens import publish, start
 from voile.studio.state import OpenProject
@@ -368,6 +376,23 @@ def check_certificate(page: Page, digest: str, key: str) -> None:
         assert words in text, words
     assert len(re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", text)) >= 2
     assert serious(page) == []
+
+
+def test_a_certificate_lists_what_was_seen_before_its_release_alone(opened: OpenProject) -> None:
+    published_by_task(opened)
+    place = str(opened.path.parent / "one.voile")
+    moments = {"early": "2020-01-01T00:00:00Z", "late": "2020-01-03T00:00:00Z"}
+    project = opened.project.model_copy(update={
+        "looks": [Look(at=at, what=f"{name} look") for name, at in moments.items()],
+        "candidates": [
+            KeptCandidate(name=f"{name} one", method="auto", after_looking=True, at=at)
+            for name, at in moments.items()
+        ],
+    })  # fmt: skip
+    left = PublishedRelease(at="2020-01-02T00:00:00Z", place=place, method="full-table")
+    text = certificate_page(project, left, checked(place), alone=True)
+    assert "early look" in text and "early one" in text
+    assert "late look" not in text and "late one" not in text
 
 
 def fingerprint_of(line: str) -> str:

@@ -39,7 +39,10 @@ def open_studio(
     ] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Open the studio: it serves until Ctrl-C, to this machine alone."""
+    """Open the studio: it serves until Ctrl-C, to this machine alone.
+
+    `voile studio run PROJECT` publishes what a project file says, without a browser.
+    """
     from voile.cli.collecting import check_installed
 
     check_installed("the studio", extra="studio", modules=("fastapi", "uvicorn", "jinja2"))

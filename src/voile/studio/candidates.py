@@ -8,7 +8,7 @@ from typing import Any
 from voile.errors import UsageError
 from voile.studio.calls import CLASS_METHODS
 from voile.studio.pages import Visit
-from voile.studio.project import KeptCandidate
+from voile.studio.project import KeptCandidate, now
 from voile.studio.trying import described
 
 MOST = 12
@@ -54,6 +54,7 @@ def keep(visit: Visit, method: str, options: Mapping[str, Any], *, looked: bool)
         name += f" ({recode}d)" if recode.endswith("e") else f" ({recode})"
     looked = looked or bool(visit.project.looks)
     made = KeptCandidate(name=name, method=method, options=dict(options), after_looking=looked)
+    made.at = now() if looked else None
     visit.change(candidates=[*kept, made])
 
 
@@ -64,7 +65,9 @@ def use(visit: Visit, place: int) -> None:
         raise UsageError("there is no such candidate", hint="choose one that is listed")
     one = found[place]
     looked = one.after_looking or bool(visit.project.looks)
-    marked = [*found[:place], one.model_copy(update={"after_looking": looked}), *found[place + 1 :]]
+    at = one.at or (now() if looked and not one.after_looking else None)
+    seen = one.model_copy(update={"after_looking": looked, "at": at})
+    marked = [*found[:place], seen, *found[place + 1 :]]
     need = 4 if one.method in CLASS_METHODS else {"alphabeta": 5, "conjuncts": 3}.get(one.method, 6)
     visit.change(candidates=marked, method=one.method, options=one.options, need=need)
 

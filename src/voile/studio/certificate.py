@@ -99,10 +99,15 @@ def certificate_page(
 ) -> str:
     """The certificate as a page; one that stands `alone` brings its style with it."""
     looks = [look for look in project.looks if look.at <= published.at]
+    kept = [
+        one
+        for one in project.candidates
+        if one.after_looking and (one.at is None or one.at <= published.at)
+    ]
     return rendered("certificate.html", {
         "published": published, "found": found, "facts": found["facts"],
         "place": Path(published.place).name, "looks": looks,
-        "after_looking": [one for one in project.candidates if one.after_looking],
+        "after_looking": kept,
         "style": STYLE.read_text(encoding="utf-8") if alone else "",
     })  # fmt: skip
 

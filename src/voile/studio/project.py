@@ -107,6 +107,8 @@ class KeptCandidate(Stored):
     options: PromiseOptions = {}
     after_looking: bool = False
     """Whether it was chosen when its steward had seen what it does to the private table."""
+    at: Moment | None = None
+    """When it was marked so; projects of earlier versions do not say."""
 
 
 class Look(Stored):

@@ -15,11 +15,12 @@ const state = { builder: null, about: null, remaining: 0, timer: 0, pending: nul
 export function begin(about, budget) {
   state.about = about;
   replace(byId("promise"), promise(about));
-  byId("sql").value = linked();
+  byId("sql").value = linked().sql;
   build(about);
   replace(byId("examples"), examples(about).map(([label, sql]) =>
     el("button", { type: "button", class: "chip", onclick: () => put(sql) }, label)));
   fillSubsets(about);
+  follow(linked());
   showBudget(budget);
   byId("sql").placeholder = examples(about)[0][1];
   byId("answer-card").hidden = true;
@@ -53,6 +54,19 @@ function fillSubsets(about) {
   replace(byId("subset"), el("option", { value: "all" }, "all"),
     el("option", { value: "half" }, "a random half"), declared);
   byId("seed-field").hidden = true;
+}
+
+// Rows and confidence of a link; what this server does not offer stays as it is.
+function follow({ rows, confidence }) {
+  const half = rows.startsWith("half:");
+  choose(byId("subset"), half ? "half" : rows);
+  if (half) byId("seed").value = rows.slice("half:".length);
+  byId("seed-field").hidden = byId("subset").value !== "half";
+  choose(byId("confidence"), confidence);
+}
+
+function choose(list, value) {
+  if ([...list.options].some((option) => option.value === value)) list.value = value;
 }
 
 function question() {

@@ -46,10 +46,19 @@ export function texts(asked, origin = location.origin) {
   };
 }
 
-// The question is in the part of an address that browsers send to nobody.
-export const link = (asked, place = location) => `${place.origin}${place.pathname}#sql=${encodeURIComponent(asked.sql)}`;
+// The question is in the part of an address that browsers send to nobody, with its rows and its confidence.
+export function link(asked, place = location) {
+  const parts = { sql: asked.sql };
+  if (asked.subset !== "all") parts.rows = typeof asked.subset === "object" ? `half:${asked.subset.half}` : `named:${asked.subset}`;
+  if (asked.confidence !== 0.95) parts.confidence = asked.confidence;
+  const words = Object.entries(parts).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return `${place.origin}${place.pathname}#${words.join("&")}`;
+}
 
-export const linked = () => new URLSearchParams(location.hash.slice(1)).get("sql") || "";
+export function linked() {
+  const found = new URLSearchParams(location.hash.slice(1));
+  return { sql: found.get("sql") || "", rows: found.get("rows") || "all", confidence: found.get("confidence") || "" };
+}
 
 function file(label, name, content, kind) {
   return el("button", { type: "button", class: "small-button", onclick: () => {
