@@ -91,6 +91,14 @@ class Answer:
         rows = self.flat()
         return pa.table({name: pa.array([row[name] for row in rows]) for name in self._names()})
 
+    def __arrow_c_schema__(self) -> Any:
+        """The columns of `flat`, for any tool that speaks Arrow's PyCapsule protocol."""
+        return self.to_arrow().schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The rows of `flat`, for any such tool: `polars.DataFrame(answer)`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_pandas(self) -> Any:
         """The rows of `flat` as a pandas DataFrame; needs pandas."""
         import pandas  # noqa: PLC0415  (an optional package)

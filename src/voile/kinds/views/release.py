@@ -420,6 +420,14 @@ class ViewRelease(Release):
             return history_schema(self.schema)
         return super().columns_of(path)
 
+    def rows_for_tools(self) -> Any:
+        """Refused: most rows of a view are noise, and a tool would count them as people."""
+        raise UsageError(
+            f"{self.name!r} is {self.kind}: its rows mean nothing by themselves",
+            hint="release.query(sql) is a table of estimates; release.to_arrow() has the rows, "
+            "noise and all",
+        )
+
     def counts_rows(self, path: str) -> bool:
         """Whether the rows of that file are rows of the view."""
         return not path.startswith(HISTORY_FILES)
