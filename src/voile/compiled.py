@@ -77,7 +77,7 @@ class Kernel:
         if self.instead is None:
             raise NumbaMissingError(
                 f"{self.py_func.__module__}.{self.py_func.__name__} needs the package numba",
-                hint=f"pip install numba; it could not be imported: {error}",
+                hint=f"pip install 'voile[publish]'; numba could not be imported: {error}",
             ) from error
         return self.instead
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
+from voile.extras import PUBLISHING, check_installed
 from voile.kinds.registry import kinds, publishing_kind
 from voile.register import chosen_register
 
@@ -179,6 +180,7 @@ def published(
     table: Any, method: str | None = None, *, register: RegisterChoice = None, **options: Any
 ) -> PublishResult:
     """The same as `publish`, with what the steward should know: it may hold true counts."""
+    check_installed("publishing", PUBLISHING, "publish")
     chosen = chosen_register(register)
     method = method or implied_method(set(options) - PLACING)
     if method == AUTO:

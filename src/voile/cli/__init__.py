@@ -141,6 +141,13 @@ def run(received: list[int]) -> None:
         if isinstance(error, VoileError):
             complain(error.message, error.hint)
             sys.exit(error.exit_code)
+        if isinstance(error, ImportError):
+            from voile.extras import lacking
+
+            missing = lacking(error)
+            if missing is not None:
+                complain(missing.message, missing.hint)
+                sys.exit(missing.exit_code)
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else ""
             complain(f"{where}{error.strerror or error}", what_became())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +97,9 @@ def collect(
         raise UsageError("--sign belongs to --release", hint="leave it out: a store is not signed")
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
-    check_installed("a collector")
+    from voile.extras import SERVING, check_installed
+
+    check_installed("a collector", SERVING, "server")
     from voile.collect.server import CollectorOptions, RequestLimits, check_origins
     from voile.units import byte_count
     from voile.web.limits import Rate
@@ -167,16 +167,3 @@ def read_spec(path: Path | None) -> Spec | None:
     spec = Spec.open(path)
     check_releasable(spec)
     return spec
-
-
-def check_installed(
-    what: str, *, extra: str = "server", modules: Sequence[str] = ("fastapi", "uvicorn")
-) -> None:
-    """FastAPI and its kin are extras: most people only read releases."""
-    from voile.errors import UsageError
-
-    missing = [name for name in modules if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"{what} needs {' and '.join(missing)}", hint=f"pip install 'voile[{extra}]'"
-        )

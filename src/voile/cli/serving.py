@@ -292,9 +292,9 @@ def run(
     as_json: JsonOpt = False,
 ) -> None:
     """Answer questions until Ctrl-C."""
-    from voile.cli.collecting import check_installed
+    from voile.extras import SERVING, check_installed
 
-    check_installed("a server")
+    check_installed("a server", SERVING, "server")
     from voile.web.limits import Rate
     from voile.web.server import Address, WebOptions
 

@@ -43,9 +43,9 @@ def open_studio(
 
     `voile studio run PROJECT` publishes what a project file says, without a browser.
     """
-    from voile.cli.collecting import check_installed
+    from voile.extras import SERVING, check_installed
 
-    check_installed("the studio", extra="studio", modules=("fastapi", "uvicorn", "jinja2"))
+    check_installed("the studio", (*SERVING, "jinja2", "altair"), "studio")
     from voile.studio.server import run_studio
 
     def ready(url: str) -> None:

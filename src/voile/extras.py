@@ -1,0 +1,50 @@
+"""What an installation may lack: packages that only some of the work needs.
+
+Whoever only reads releases installs little; what publishes, serves and draws comes as extras.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+
+from voile.errors import UsageError
+
+EXTRAS = {
+    "adbc_driver_postgresql": "postgres",
+    "altair": "plots",
+    "fastapi": "server",
+    "jinja2": "studio",
+    "numba": "publish",
+    "opendp": "dp",
+    "psycopg": "postgres",
+    "pyspark": "spark",
+    "scipy": "publish",
+    "sklearn": "mining",
+    "uvicorn": "server",
+    "vl_convert": "plots",
+}
+"""Which extra brings a package."""
+
+PUBLISHING = ("scipy", "numba")
+SERVING = (*PUBLISHING, "fastapi", "uvicorn")
+
+
+def check_installed(what: str, modules: Sequence[str], extra: str) -> None:
+    """Refuse before anything is read or written where a package is missing."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{what} needs {' and '.join(missing)}", hint=advice(extra))
+
+
+def advice(extra: str) -> str:
+    """How to get an extra."""
+    return f"pip install 'voile[{extra}]'"
+
+
+def lacking(error: ImportError) -> UsageError | None:
+    """What an import that failed means, where it is a package of an extra."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return UsageError(f"this needs the package {package}", hint=advice(EXTRAS[package]))
