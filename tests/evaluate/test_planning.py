@@ -436,6 +436,35 @@ def test_queries_have_the_errors_of_their_sums(people: str) -> None:
     assert found.expected_error == max(line.largest or 0 for line in found.errors)
 
 
+def test_errors_in_per_cent_are_of_the_numbers_themselves(people: str) -> None:
+    grouped = small(people, on=["select town, count(*) from t group by town"])
+    truth = pd.read_csv(people)["town"].value_counts()
+    one_by_one = [
+        (small(people, on=[f"select count(*) from t where town = '{town}'"]).errors[0], count)
+        for town, count in truth.items()
+    ]
+    shares = [(line.mean or 0) / count for line, count in one_by_one]
+    assert [line.relative for line, _ in one_by_one] == pytest.approx(shares)
+    assert grouped.errors[0].relative == pytest.approx(sum(shares) / len(shares))
+    for points, own in ((grouped.by_posterior, 0.4), (grouped.by_prior_factor, None)):
+        own = grouped.prior_factor if own is None else own
+        (here,) = [point for point in points if point.at == own]
+        assert here.relative == (grouped.errors[0].relative,)
+    assert small(people, on=["select count(*) from t where 1 = 0"]).errors[0].relative is None
+
+
+def test_all_selections_have_a_mean_in_per_cent(people: str) -> None:
+    found = small(people)
+    work = found.ground.workload
+    assert isinstance(work, PlannedSelections)
+    some = work.truth > 0
+    shares = expected_errors(found.mechanism, work.truth, work.domain)[some] / work.truth[some]
+    wanted = np.repeat(shares, work.often[some].astype(int)).mean()
+    assert found.errors[0].relative == pytest.approx(wanted)
+    at_least_100 = found.errors[1]
+    assert (at_least_100.relative or 0) <= (at_least_100.largest or 0) / 100
+
+
 def test_counts_over_a_sampled_domain_keep_the_normal_value() -> None:
     wide = {"attributes": [{"name": n, "kind": "integer", "range": [0, 1999]} for n in "pqrs"]}
     zeros = pd.DataFrame(np.zeros((200, 4), dtype=np.int64), columns=list("pqrs"))

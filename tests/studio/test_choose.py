@@ -29,9 +29,9 @@ from voile.studio.advising import apply_change
 from voile.studio.calls import ShownCall
 from voile.studio.candidates import keep, use
 from voile.studio.jobs import Jobs
-from voile.studio.pages import Form, Visit
+from voile.studio.pages import Form, Visit, rendered
 from voile.studio.pages import ScreenPage as Reply
-from voile.studio.points import epsilon_points, nearest
+from voile.studio.points import epsilon_points, nearest, per_cent
 from voile.studio.screens import attack, compare, preview, promise
 from voile.studio.state import Studio
 
@@ -245,6 +245,27 @@ def test_a_view_is_planned_and_attacked_by_commands(visit: Visit, folder: Path) 
     (folder / "targets.csv").write_text("age,town\n30,a\n", encoding="utf-8")
     for call in attack.calls_of(visit):
         runs(call)
+
+
+def test_the_slider_of_a_view_moves_errors_in_per_cent(visit: Visit) -> None:
+    promise.answer(posted(visit, need="5"))
+    visit.change(options={"prior": 0.05, "posterior": 0.4}, questions=[QUESTION])
+    page = promise.show(visit)
+    assert isinstance(page, Reply)
+    assert ended(page.context["job"]).ok
+    page = promise.show(visit)
+    assert isinstance(page, Reply)
+    truth = sum(age < 40 and smokes == "yes" for age, _, smokes, _ in ROWS)
+    for slider, name in zip(page.context["sliders"], ("posterior", "prior_factor"), strict=True):
+        asked = page.context["data"]["questions"]["curves"][name]
+        for point, one in zip(slider["points"], asked, strict=True):
+            share = one["errors"][0] / truth
+            assert one["relative"][0] == pytest.approx(share)
+            assert point.cells[f"{name}-question-0"].endswith(f", {per_cent(share)}")
+        shown = [point.cells[f"{name}-0"] for point in slider["points"]]
+        assert all(text.endswith(" %") for text in shown) and len(set(shown)) > 10
+    html = rendered("promise.html", {"open": visit.open, "project": visit.project, **page.context})
+    assert 'data-cell="posterior-0"' in html and 'data-cell="posterior-people-0"' in html
 
 
 @pytest.mark.parametrize(

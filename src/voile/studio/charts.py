@@ -19,7 +19,6 @@ def curve_chart(
     *,
     title: str,
     y: str = "expected error",
-    share: bool = True,
     most: float | None = None,
 ) -> Chart:
     """Errors against the slider's value; a rule that moves with it; what is impossible shaded."""
@@ -27,15 +26,15 @@ def curve_chart(
         {"x": point.x, "y": error, "of": name}
         for point in points
         for name, error in point.series.items()
-        if error > 0 and (not share or error <= LARGEST)
+        if 0 < error <= LARGEST
     ]
     several = {"orient": "top", "labelLimit": 0, "columns": 2}
-    axis = {"format": "~%"} if share else {"format": "~s"}
     scale_x = {"type": "log", "nice": False} if title != "t" else {"zero": False}
     x = {"field": "x", "type": "quantitative", "title": title, "scale": scale_x,
          "axis": {"format": "~g", "tickCount": 6}}  # fmt: skip
     scale_y: dict[str, Any] = {"type": "log", "nice": False}
-    field = {"field": "y", "type": "quantitative", "title": y, "scale": scale_y, "axis": axis}
+    field = {"field": "y", "type": "quantitative", "title": y, "scale": scale_y,
+             "axis": {"format": "~%"}}  # fmt: skip
     lines = {
         "data": {"values": rows},
         "mark": {"type": "line", "point": True, "interpolate": "monotone", "clip": True},
@@ -44,7 +43,7 @@ def curve_chart(
             "color": {"field": "of", "type": "nominal", "title": None,
                       "legend": several if len({row["of"] for row in rows}) > 1 else None},
             "tooltip": [{"field": "of", "title": "method"}, {"field": "x", "title": title},
-                        {"field": "y", "title": y, "format": ".2~%" if share else ",.3~g"}],
+                        {"field": "y", "title": y, "format": ".2~%"}],
         },
     }  # fmt: skip
     here = {

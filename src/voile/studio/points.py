@@ -47,6 +47,11 @@ def people(number: float | None) -> str:
     return f"± {number:,.0f}" if number >= 10 else f"± {number:.2g}"
 
 
+def both(number: float | None, share: float | None) -> str:
+    """An error in people, and in per cent of the number that is asked for."""
+    return people(number) if share is None else f"{people(number)}, {per_cent(share)}"
+
+
 def sent_points(points: Sequence[SliderPoint]) -> str:
     """All places as the content of an attribute."""
     return json.dumps([point.shown() for point in points])
@@ -122,10 +127,12 @@ def view_points(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = []
     for place, one in enumerate(curve):
         value = float(f"{one[name]:.4g}")
-        errors = dict(zip(LEVELS, one["errors"], strict=False))
-        cells = {f"{name}-{i}": people(error) for i, error in enumerate(one["errors"])}
-        own = (mine[place] or {}).get("errors", []) if place < len(mine) else []
-        cells |= {f"{name}-question-{i}": people(error) for i, error in enumerate(own)}
+        errors = dict(zip(LEVELS, one["relative"], strict=False))
+        cells = {f"{name}-{i}": per_cent(share) for i, share in enumerate(one["relative"])}
+        cells |= {f"{name}-people-{i}": people(error) for i, error in enumerate(one["errors"])}
+        own = mine[place] if place < len(mine) else None
+        pairs = zip(own["errors"], own["relative"], strict=True) if own else ()
+        cells |= {f"{name}-question-{i}": both(*pair) for i, pair in enumerate(pairs)}
         known = {level: error for level, error in errors.items() if error is not None}
         found.append(SliderPoint(value, f"{sign} = {value:g}", {name: value}, cells, known))
     return {"points": found, "at": nearest(found, plan[name])}

@@ -134,9 +134,9 @@ def plan_view(found: Foresight) -> Any:
     parts: list[Any] = [
         table_of(["", ""], facts(found), show_header=False),
         whole_numbers(
-            ["expected error of", "numbers", "mean", "largest"],
+            ["expected error of", "numbers", "mean", "largest", "per cent"],
             list(map(line, found.errors)),
-            numeric={1, 2, 3},
+            numeric={1, 2, 3, 4},
         ),
         curve_view("γ", found.by_posterior, found.promise.posterior),
         curve_view("k", found.by_prior_factor, found.prior_factor),
@@ -174,10 +174,14 @@ def line(error: ExpectedError) -> list[str]:
     """A row for one expected error."""
     from rich.markup import escape
 
+    from voile.kinds.choosing import in_per_cent
+
     of = f"{error.column} in {error.of}" if error.column else error.of
     if error.unbounded:
         of += f" (beyond the range of its values in {error.unbounded:,} of {error.numbers:,})"
-    return [escape(of), f"{error.numbers:,}", number(error.mean), number(error.largest)]
+    share = error.relative
+    of_number = "–" if share is None else in_per_cent(share)
+    return [escape(of), f"{error.numbers:,}", number(error.mean), number(error.largest), of_number]
 
 
 def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:

@@ -152,11 +152,22 @@ class ExpectedError:
     """None where there is nothing to be off from, such as for an average of no rows."""
     unbounded: int = 0
     """Averages and ratios whose error exceeds the range of their values; then the others are ∞."""
+    relative: float | None = None
+    """The mean of errors as shares of the numbers themselves; of 0 there is no share."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""
-        found = asdict(self)
-        return found | {"mean": finite(self.mean), "largest": finite(self.largest)}
+        numbers = ("mean", "largest", "relative")
+        return asdict(self) | {name: finite(getattr(self, name)) for name in numbers}
+
+
+def mean_share(errors: Floats, numbers: Floats, weights: Floats | None = None) -> float | None:
+    """The mean of errors as shares of their numbers; None where all numbers are 0."""
+    some = numbers != 0
+    if not some.any():
+        return None
+    shares = errors[some] / np.abs(numbers[some])
+    return float(np.average(shares, weights=None if weights is None else weights[some]))
 
 
 def finite(number: float | None) -> float | None:
@@ -238,6 +249,7 @@ class PlannedSelections:
             numbers=int(self.often[chosen].sum()),
             mean=float(np.average(expected[chosen], weights=self.often[chosen])) if some else None,
             largest=float(expected[chosen].max()) if some else None,
+            relative=mean_share(expected[chosen], self.truth[chosen], self.often[chosen]),
         )
 
 
@@ -356,7 +368,8 @@ def expected_of(walk: AnswerWalk[ViewEvidence], mechanism: AlphaBeta) -> list[Ex
     for column in walk.query.columns:
         if isinstance(column.source, int):
             continue
-        there = groups[~np.isnan(walk.column(column.source).value[groups])]
+        values = walk.column(column.source).value  # of the table itself
+        there = groups[~np.isnan(values[groups])]
         known = errors_of(walk, column.source, mechanism)[there]
         lines.append(
             ExpectedError(
@@ -366,6 +379,7 @@ def expected_of(walk: AnswerWalk[ViewEvidence], mechanism: AlphaBeta) -> list[Ex
                 mean=float(known.mean()) if len(known) else None,
                 largest=float(known.max()) if len(known) else None,
                 unbounded=int(np.isinf(known).sum()),
+                relative=mean_share(known, values[there]),
             )
         )
     return lines

@@ -113,11 +113,17 @@ class CurvePoint:
     expected_error: float
     means: tuple[float | None, ...]
     """In the order of the plan's `errors`."""
+    relative: tuple[float | None, ...]
+    """The same as shares of the numbers that are asked for."""
 
     def to_dict(self, name: str) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""
-        means = [finite(mean) for mean in self.means]
-        return {name: self.at, "expected_error": finite(self.expected_error), "errors": means}
+        return {
+            name: self.at,
+            "expected_error": finite(self.expected_error),
+            "errors": [finite(mean) for mean in self.means],
+            "relative": [finite(share) for share in self.relative],
+        }
 
 
 @dataclass(frozen=True)
@@ -338,7 +344,8 @@ def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple
             continue
         errors = ground.workload.errors(mechanism)
         means = tuple(line.mean for line in errors)
-        found.append(CurvePoint(at, ground.workload.overall(errors), means))
+        shares = tuple(line.relative for line in errors)
+        found.append(CurvePoint(at, ground.workload.overall(errors), means, shares))
     return tuple(found)
 
 

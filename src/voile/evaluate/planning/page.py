@@ -118,11 +118,16 @@ def errors_table(found: Foresight) -> str:
     """What each kind of answer is off by."""
     rows = [
         row(head_cell(of_words(e)), number_cell(f"{e.numbers:,}"), number_cell(number(e.mean)),
-            number_cell(number(e.largest)))
+            number_cell(number(e.largest)), number_cell(share_in_words(e.relative)))
         for e in found.errors
     ]  # fmt: skip
-    headings = ["error of", "numbers", "mean", "largest"]
-    return table("Expected errors under this promise", headings, rows, {1, 2, 3})
+    headings = ["error of", "numbers", "mean", "largest", "of the number itself"]
+    return table("Expected errors under this promise", headings, rows, {1, 2, 3, 4})
+
+
+def share_in_words(share: float | None) -> str:
+    """A mean error as a share of what is asked."""
+    return "–" if share is None else in_per_cent(share)
 
 
 def of_words(error: ExpectedError) -> str:

@@ -296,8 +296,7 @@ def view_panel(visit: Visit) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "job": job, "data": job.data, "sliders": sliders, "plane": plane_chart(job.data["plane"]),
-        "chart": curve_chart(sliders[0]["points"], sliders[0]["at"], title="γ",
-                             y="expected error, in people", share=False),
+        "chart": curve_chart(sliders[0]["points"], sliders[0]["at"], title="γ"),
     }  # fmt: skip
 
 
