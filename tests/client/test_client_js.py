@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -61,3 +62,20 @@ process.stdout.write(await submission(rows, parseSpec(text), {{ public: ["born"]
     assert_fits(seen, 0.3 * (np.arange(74) == code) + 0.7 / 74)
     assert not fits(seen, 0.5 * (np.arange(74) == code) + 0.5 / 74)
     assert (found.codes[:, 4] == spec.columns[4].encode_one("1970-01-01")).all()
+
+
+def test_the_types_name_what_is_exported() -> None:
+    exported = re.compile(r"^export (?:async )?(?:function|class) (\w+)", re.MULTILINE)
+    code, types = (
+        set(exported.findall((CLIENT / name).read_text(encoding="utf-8")))
+        for name in ("voile-client.mjs", "voile-client.d.ts")
+    )
+    assert code == types
+    assert {"perturb", "parseSpec", "submission"} <= code
+
+
+def test_the_package_has_all_its_files() -> None:
+    package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
+    assert {"README.md", "LICENSE", "voile-client.d.ts"} <= set(package["files"])
+    assert all((CLIENT / name).is_file() for name in package["files"])
+    assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
