@@ -18,11 +18,11 @@ from tests.support.collecting import (
     survey,
 )
 from voile.cli import app as command_line
-from voile.cli.collecting import check_installed
 from voile.client import Spec
 from voile.collect import opened
 from voile.collect.server import RequestLimits, check_origins
 from voile.errors import UsageError, in_shell
+from voile.extras import SERVING, check_installed
 from voile.web.connections import ConnectionLimits, OpenConnections
 from voile.web.limits import Rate, RateLimiter, party
 from voile.web.server import Address, WebOptions, bound, check_proxy, settings
@@ -226,6 +226,6 @@ def test_a_store_whose_rows_could_not_be_released_is_not_filled_further(tmp_path
 
 def test_what_is_missing_to_serve_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="needs fastapi and uvicorn") as refused:
-        check_installed("a collector")
+    with pytest.raises(UsageError, match="needs scipy and numba and fastapi") as refused:
+        check_installed("a collector", SERVING, "server")
     assert refused.value.hint == "pip install 'voile[server]'"

@@ -446,8 +446,8 @@ def test_errors_in_per_cent_are_of_the_numbers_themselves(people: str) -> None:
     shares = [(line.mean or 0) / count for line, count in one_by_one]
     assert [line.relative for line, _ in one_by_one] == pytest.approx(shares)
     assert grouped.errors[0].relative == pytest.approx(sum(shares) / len(shares))
-    for points, own in ((grouped.by_posterior, 0.4), (grouped.by_prior_factor, None)):
-        own = grouped.prior_factor if own is None else own
+    factor = grouped.prior_factor
+    for points, own in ((grouped.by_posterior, 0.4), (grouped.by_prior_factor, factor)):
         (here,) = [point for point in points if point.at == own]
         assert here.relative == (grouped.errors[0].relative,)
     assert small(people, on=["select count(*) from t where 1 = 0"]).errors[0].relative is None

@@ -287,15 +287,10 @@ def _expanded(shape: Floats, z: float) -> Floats:
     """The Cornish-Fisher expansion of χ² with twice the shape's degrees of freedom."""
     degrees = 2 * shape
     root = np.sqrt(2 * degrees)
-    terms = (
-        degrees,
-        root * z,
-        2 / 3 * (z**2 - 1),
-        (z**3 - 7 * z) / (9 * root),
-        -(6 * z**4 + 14 * z**2 - 32) / (405 * degrees),
-        (9 * z**5 + 256 * z**3 - 433 * z) / (4860 * degrees * root / 2),
-    )
-    return np.asarray(sum(terms) / 2)
+    found = degrees + root * z + 2 / 3 * (z**2 - 1) + (z**3 - 7 * z) / (9 * root)
+    found -= (6 * z**4 + 14 * z**2 - 32) / (405 * degrees)
+    found += (9 * z**5 + 256 * z**3 - 433 * z) / (2430 * degrees * root)
+    return np.asarray(found / 2)
 
 
 def _searched(shape: Floats, level: float) -> Floats:
