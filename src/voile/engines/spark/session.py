@@ -46,6 +46,10 @@ HOST = r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 ADDRESS = re.compile(rf"sc://{HOST}(:(?P<port>\d+))?(/(?P<more>(;[\w.-]+=[^;=?#@%\s]*)*;?))?")
 """Nothing that Spark's client could read in another way than we do."""
 PORT = 15002
+PORTS = range(1, 2**16)
+NAMED = (
+    "name a table of the cluster's catalogue, or a path that its executors read (a folder: NAME/)"
+)
 REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
 NEEDED = ("numpy", "pyarrow", "cryptography")
@@ -62,6 +66,10 @@ USUAL_TASKS = 200
 """Where the server does not say: Databricks says auto."""
 MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
+HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
+"""What Voile reads without a cluster, and none with it."""
+SECRETS = re.compile(r"(?i)\b([\w.-]*(?:password|passwd|pwd|secret|token|key))=[^&;,\s\"']+")
+"""Settings of addresses that nobody may see."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 
@@ -81,7 +89,7 @@ class ClusterAddress:
         if text == LOCAL:
             return cls(text)
         found = ADDRESS.fullmatch(text)
-        if found is None:
+        if found is None or int(found["port"] or PORT) not in PORTS:
             raise UsageError(
                 f"{hidden(text)!r} is no address of a Spark Connect server",
                 hint='use local, or sc://HOST:PORT, as in "sc://cluster:15002/;use_ssl=true"',
@@ -134,7 +142,16 @@ class ClusterAddress:
 
 def hidden(text: str) -> str:
     """An address without what may be a token or a password."""
-    return text if re.fullmatch(r"[\w.-]+", text) else f"{text.partition('://')[0]}://…"
+    if re.fullmatch(r"([\w+.-]+://)?[\w.-]*(:\d+)?", text):
+        return text
+    kind, slashes, _ = text.partition("://")
+    return f"{kind}://…" if slashes and re.fullmatch(r"[\w+.-]+", kind) else "…"
+
+
+def without_secrets(text: str) -> str:
+    """What a caller or a server says, without the passwords of the addresses in it."""
+    text = re.sub(r"(?<=://)\S*@", "…@", text)
+    return re.sub(SECRETS, r"\1=…", text)
 
 
 class Cluster:
@@ -164,6 +181,12 @@ class Cluster:
 
     def frame(self, what: str) -> Frame:
         """A table of the catalogue, or files, as the cluster reads them."""
+        if HERE_ALONE.match(what):
+            raise UsageError(
+                f"{without_secrets(what)!r} is nothing that a cluster reads",
+                hint="read it without a cluster, or name a table of its catalogue, a path that its "
+                "executors read, or jdbc:postgresql://HOST/DATABASE::TABLE",
+            )
         kind, colon, place = what.partition(":")
         reader = self.session.read
         if colon and kind == "jdbc":
@@ -486,13 +509,21 @@ def telling() -> Iterator[None]:
     try:
         yield
     except (PySparkException, grpc.RpcError) as error:
-        text = LINES.split(str(error).strip(), maxsplit=1)[0]
-        hint = ""
-        if "maxResultSize" in text:
-            hint = "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
-        elif "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
-            hint = "name a table of the cluster's catalogue, or a path that its executors read"
-        raise TableError(f"the cluster refused: {text.splitlines()[0][:500]}", hint=hint) from None
+        text = without_secrets(LINES.split(str(error).strip(), maxsplit=1)[0])
+        raise TableError(
+            f"the cluster refused: {text.splitlines()[0][:500]}", hint=what_helps(text)
+        ) from None
+
+
+def what_helps(text: str) -> str:
+    """What to do about an error of the cluster's, where that is known."""
+    if "maxResultSize" in text:
+        return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
+        return NAMED
+    if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
+        return "name a format that this server has; others need their jars on the cluster"
+    return ""
 
 
 def said(function: Callable[P, T]) -> Callable[P, T]:
