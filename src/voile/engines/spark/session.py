@@ -16,6 +16,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -23,12 +24,13 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from voile.engines.spark import without_secrets
 from voile.engines.spark.by_value import bringing, brought
 from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
 from voile.errors import TableError, UsageError, VoileError
@@ -68,8 +70,6 @@ MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
 HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
 """What Voile reads without a cluster, and none with it."""
-SECRETS = re.compile(r"(?i)\b([\w.-]*(?:password|passwd|pwd|secret|token|key))=[^&;,\s\"']+")
-"""Settings of addresses that nobody may see."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 
@@ -78,7 +78,7 @@ TASKS = 4
 class ClusterAddress:
     """Where a server is, and whether the way there is encrypted."""
 
-    text: str
+    text: str = field(repr=False)
     host: str = ""
     port: int = 0
     encrypted: bool = False
@@ -100,6 +100,11 @@ class ClusterAddress:
         encrypted = options.get("use_ssl", "").lower() == "true"
         host = found["host"].strip("[]")
         return cls(text, host, int(found["port"] or PORT), encrypted)
+
+    @property
+    def has_token(self) -> bool:
+        """Whether Spark's client will send a token, which it does over TLS alone."""
+        return ";token=" in self.text or "SPARK_CONNECT_AUTHENTICATE_TOKEN" in os.environ
 
     @property
     def is_local(self) -> bool:
@@ -132,12 +137,28 @@ class ClusterAddress:
     def check_reached(self) -> None:
         """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
         try:
-            socket.create_connection((self.host, self.port), REACHED_IN).close()
+            with socket.create_connection((self.host, self.port), REACHED_IN) as way:
+                if self.encrypted or (self.has_token and self.host != "localhost"):
+                    spoken_tls().wrap_socket(way, server_hostname=self.host).close()
+        except (ssl.SSLError, TimeoutError, ConnectionResetError) as error:
+            raise UsageError(
+                f"the server at {self} does not answer with TLS, which use_ssl=true and tokens "
+                f"ask for: {type(error).__name__}",
+                hint="give the port on which it, or the proxy before it, takes TLS",
+            ) from None
         except OSError as error:
             raise UsageError(
                 f"no Spark Connect server answers at {self}: {error.strerror or error}",
                 hint="start one with sbin/start-connect-server.sh, or use local, which starts Sail",
             ) from None
+
+
+def spoken_tls() -> ssl.SSLContext:
+    """To see whether a server speaks TLS at all; whose it is, gRPC checks before it sends."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    return context
 
 
 def hidden(text: str) -> str:
@@ -146,12 +167,6 @@ def hidden(text: str) -> str:
         return text
     kind, slashes, _ = text.partition("://")
     return f"{kind}://…" if slashes and re.fullmatch(r"[\w+.-]+", kind) else "…"
-
-
-def without_secrets(text: str) -> str:
-    """What a caller or a server says, without the passwords of the addresses in it."""
-    text = re.sub(r"(?<=://)\S*@", "…@", text)
-    return re.sub(SECRETS, r"\1=…", text)
 
 
 class Cluster:

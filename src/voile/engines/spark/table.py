@@ -30,8 +30,8 @@ from voile.engines.jobs import (
     grouped,
     in_order,
 )
-from voile.engines.spark import SparkSource
-from voile.engines.spark.session import NAMED, Cluster, Frame, cluster_at, said, without_secrets
+from voile.engines.spark import SparkSource, without_secrets
+from voile.engines.spark.session import NAMED, Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
     COLUMN_COUNTS,
     FINE,
