@@ -137,19 +137,24 @@ class ClusterAddress:
     def check_reached(self) -> None:
         """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
         try:
-            with socket.create_connection((self.host, self.port), REACHED_IN) as way:
-                if self.encrypted or (self.has_token and self.host != "localhost"):
-                    spoken_tls().wrap_socket(way, server_hostname=self.host).close()
-        except (ssl.SSLError, TimeoutError, ConnectionResetError) as error:
-            raise UsageError(
-                f"the server at {self} does not answer with TLS, which use_ssl=true and tokens "
-                f"ask for: {type(error).__name__}",
-                hint="give the port on which it, or the proxy before it, takes TLS",
-            ) from None
+            way = socket.create_connection((self.host, self.port), REACHED_IN)
         except OSError as error:
             raise UsageError(
                 f"no Spark Connect server answers at {self}: {error.strerror or error}",
                 hint="start one with sbin/start-connect-server.sh, or use local, which starts Sail",
+            ) from None
+        with way:
+            if self.encrypted or (self.has_token and self.host != "localhost"):
+                self._check_tls(way)
+
+    def _check_tls(self, way: socket.socket) -> None:
+        try:
+            spoken_tls().wrap_socket(way, server_hostname=self.host).close()
+        except OSError as error:
+            raise UsageError(
+                f"the server at {self} does not answer with TLS, which use_ssl=true and tokens "
+                f"ask for: {type(error).__name__}",
+                hint="give the port on which it, or the proxy before it, takes TLS",
             ) from None
 
 
