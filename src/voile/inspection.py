@@ -12,7 +12,7 @@ from typing import Any
 
 from voile.engines import connect
 from voile.engines.findings import ColumnFinding
-from voile.engines.spark import SparkSource
+from voile.engines.spark import SparkSource, without_secrets
 from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.kinds.domain import check_domain, columns_option
@@ -52,7 +52,7 @@ class Inspection:
     source: str = ""
     """What the caller calls the table."""
     spark: str = ""
-    """The address of the cluster that reads it."""
+    """The address of the cluster that reads it, without its secrets."""
     reading: ReadingOptions = field(default_factory=ReadingOptions)
     """How the table's text is read, with what the findings suggest."""
     chosen: tuple[str, ...] | None = None
@@ -227,7 +227,8 @@ def inspect_source(
             table = connect(source, **best.given_keywords())
     found = inspect(table, columns, nulls=nulls)
     if isinstance(source, SparkSource):
-        return replace(found, findings=findings, source=source.what, spark=source.address)
+        shown = [without_secrets(text) for text in (source.what, source.address)]
+        return replace(found, findings=findings, source=shown[0], spark=shown[1])
     return replace(found, findings=findings, source=source)
 
 

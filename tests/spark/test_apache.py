@@ -24,6 +24,7 @@ from tests.spark.cluster import EXECUTORS, ApacheSpark
 from tests.support.soak import SOAK
 from voile.engines.spark import SparkSource
 from voile.engines.spark.session import cluster_at
+from voile.kinds.people import PURPOSE
 from voile.noise import Key
 from voile.noise.subkeys import Subkeys
 
@@ -188,15 +189,25 @@ def test_no_key_is_in_plans_event_logs_pages_or_files_of_the_cluster(
     monkeypatch.setattr(Subkeys, "sealed", watched)
     client = cluster_at(apache_spark.address).session.client
     plans: list[bytes] = []
-    asked = client.to_table_as_iterator
+    asked = client._execute_and_fetch_as_iterator
 
-    def seen(plan: Any, *more: Any) -> Any:
-        plans.append(plan.SerializeToString())
-        return asked(plan, *more)
+    def seen(request: Any, *more: Any, **named: Any) -> Any:
+        plans.append(request.SerializeToString())
+        return asked(request, *more, **named)
 
-    monkeypatch.setattr(client, "to_table_as_iterator", seen)
+    monkeypatch.setattr(client, "_execute_and_fetch_as_iterator", seen)
     voile.publish(SparkSource(apache_spark.address, str(table)), simulate_seed=9, **VIEW)
+    if SOAK:
+        kept = ("age", "sex", "member")
+        how: dict[str, Any] = {"method": "marginals", "person": "income", "simulate_seed": 9}
+        there, here = (
+            voile.publish(rows, columns=kept, **how)
+            for rows in (SparkSource(apache_spark.address, str(table)), str(table))
+        )
+        assert files(there) == files(here)
+        assert any(b"voile_mark" in plan for plan in plans), "the rows of people were kept there"
     secrets = [Key.from_seed(9).derived(name, i) for name in ("noise", "keep") for i in range(9)]
+    secrets.append(Key.from_seed(9).stream(PURPOSE).words(4).tobytes())
     assert sealed and openers
     assert any(openers[0] in plan for plan in plans), "the search can find what is in a plan"
     assert any(sealed[0] in part for part in apache_files(apache_spark)), "and what is in a file"

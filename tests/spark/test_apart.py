@@ -110,6 +110,15 @@ def test_what_needs_coins_there_is_refused(address: str, table: Path) -> None:
         voile.publish(source, method="alphabeta", prior=0.02, posterior=0.3)
 
 
+def test_rows_of_people_are_kept_here_without_the_salt_there(
+    address: str, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.Cluster, "coins", lambda *_: pytest.fail("secrets were sent"))
+    how: dict[str, Any] = {"person": "income", "method": "marginals", "simulate_seed": 1}
+    there = voile.publish(SparkSource(address, str(table)), to=table.parent / "kept.voile", **how)
+    assert files(there) == files(voile.publish(str(table), to=table.parent / "here.voile", **how))
+
+
 def test_rows_are_recognised_here_without_keys_there(
     address: str, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

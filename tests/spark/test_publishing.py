@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,11 @@ from tests.engines.conftest import people
 from tests.engines.test_executors import WITHOUT
 from voile.cli import app
 from voile.engines.jobs import KeyCounts
-from voile.engines.spark import SparkSource, session, work
+from voile.engines.spark import SparkSource, session, without_secrets, work
 from voile.engines.spark.session import LOCAL, ClusterAddress, cluster_at, packed_modules
 from voile.engines.spark.vault import HELD
 from voile.errors import ReleaseError, SchemaError, TableError, UsageError
+from voile.kinds.people import PURPOSE
 from voile.noise import Key
 from voile.noise.subkeys import Subkeys
 from voile.schema import Attribute, Range, Schema, TupleIndex, Values
@@ -149,6 +153,10 @@ WRONG = [
     ("http://127.0.0.1:80", "no address of a Spark Connect server"),
     ("sc://10.1.2.3:15002", "would go unencrypted"),
     ("sc://10.1.2.3:15002/;use_ssl=false", "would go unencrypted"),
+    ("127.0.0.1:15002", "'127.0.0.1:15002' is no address of a Spark Connect server"),
+    ("", "'' is no address of a Spark Connect server"),
+    ("token=secret", "'…' is no address of a Spark Connect server"),
+    ("sc://127.0.0.1:99999", "no address of a Spark Connect server"),
     ("sc://127.0.0.1:1", "no Spark Connect server answers"),
     ("sc://localhost:1/;use_ssl=true;token=secret", "no Spark Connect server answers"),
 ]
@@ -182,11 +190,56 @@ def test_what_a_cluster_cannot_do_is_told_before_anything_is_written(
             voile.perturb(there, 0.5, to=target, **options)
     with pytest.raises(TableError, match="the cluster refused"):
         voile.read(SparkSource(LOCAL, "no_such_table"))
-    with pytest.raises(TableError, match=r"finds no columns in 'missing'|the cluster refused"):
+    with pytest.raises(TableError, match=r"in '.*missing\.parquet'|the cluster refused"):
         voile.read(SparkSource(LOCAL, str(tmp_path / "missing.parquet")))
     with pytest.raises(UsageError, match="for text files that Voile reads itself"):
         voile.read(there, decimal=",")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("dataset:adult", "'dataset:adult' is nothing that a cluster reads"),
+        ("postgresql://u:secret@host/db::people", "'postgresql://…@host/db::people' is nothing"),
+        ("jdbc:postgresql://h/db?user=u&password=secret::people", "the cluster refused"),
+        ("noformat:s3a://u:secret@bucket/rows", "the cluster refused"),
+        ("/no/such/folder?token=secret", r"in '/no/such/folder\?token=…'|the cluster refused"),
+    ],
+)
+def test_what_no_cluster_reads_is_told_without_its_passwords(what: str, why: str) -> None:
+    with pytest.raises((UsageError, TableError), match=why) as told_:
+        voile.read(SparkSource(LOCAL, what))
+    assert told_.value.hint and "secret" not in f"{told_.value} {told_.value.hint}"
+
+
+def test_a_token_is_in_no_command_that_is_suggested(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = "sc://127.0.0.1:1/;use_ssl=true;token=secret;x-api-key=secret"
+    monkeypatch.setattr(session, "_KNOWN", {given: cluster_at(LOCAL)})
+    shown = run("inspect", str(table), "--spark", given)
+    shown += run("inspect", str(table), "--spark", given, "--json")
+    shown += run("publish", str(table), "--spark", given, "--epsilon", "1e-7", code=1)
+    assert "secret" not in shown
+    assert shown.count("sc://127.0.0.1:1/;use_ssl=true;token=…;x-api-key=…") >= 2
+    assert "secret" not in f"{SparkSource(given, 's3a://u:secret@b/')} {ClusterAddress.read(given)}"
+
+
+@pytest.mark.parametrize(
+    "text", ["s3a://bucket/key=3/a@b.parquet", "warehouse.people", "delta:s3a://b/token=a/"]
+)
+def test_what_is_no_secret_is_shown(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_an_estimate_of_different_values_is_never_above_the_rows(tmp_path: Path) -> None:
+    ids = pa.table({"id": np.arange(20_000), "half": pa.array([None, 1.5] * 10_000)})
+    pq.write_table(ids, tmp_path / "ids.parquet")
+    one, half = voile.read(SparkSource(LOCAL, str(tmp_path / "ids.parquet"))).profiles(
+        ["id", "half"]
+    )
+    assert 19_000 < one.distinct <= 20_000 and half.distinct == 1
 
 
 SHORT = Schema((Attribute("age", "integer", Range(17, 18)),))
@@ -219,6 +272,19 @@ def test_an_executor_that_lacks_a_package_is_told_of(
     assert "cryptography" in told_.value.hint
     monkeypatch.setattr(session, "NEEDED", session.NEEDED[:-1])
     assert found.complete_rows(["age"]) == 3000
+
+
+@pytest.mark.parametrize("options", ["use_ssl=true", "token=secret"])
+def test_a_server_without_tls_is_told_of_at_once(options: str) -> None:
+    """Spark's client would try for ten minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=lambda: server.accept()[0].sendall(b"\0" * 64))
+        answering.start()
+        place = f"sc://127.0.0.1:{server.getsockname()[1]}/;{options}"
+        with pytest.raises(UsageError, match="does not answer with TLS") as told_:
+            voile.read(SparkSource(place, "people"))
+        answering.join()
+    assert "secret" not in str(told_.value) and "port" in told_.value.hint
 
 
 def test_an_address_says_whether_rows_may_go_there() -> None:
@@ -311,6 +377,38 @@ def test_keys_are_held_while_a_release_is_made_and_no_longer(
     for plan in plans:
         for secret in secrets:
             assert secret not in plan and secret.hex().encode() not in plan
+
+
+def test_the_salt_by_which_rows_of_a_person_are_kept_is_in_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on one machine, and without a word of the salt on the way."""
+    rng = np.random.default_rng(2)
+    rows = people(2000, nulls=0.1).select(["age", "sex", "member"])
+    rows = rows.append_column("who", pa.array(rng.integers(0, 600, 2000)))
+    pq.write_table(rows, tmp_path / "visits.parquet", row_group_size=500)
+    plans: list[bytes] = []
+    client = cluster_at(LOCAL).session.client
+    whole = client._execute_and_fetch_as_iterator
+
+    def watched(request: Any, *more: Any, **named: Any) -> Any:
+        plans.append(request.SerializeToString())
+        return whole(request, *more, **named)
+
+    monkeypatch.setattr(client, "_execute_and_fetch_as_iterator", watched)
+    options: dict[str, Any] = {
+        "person": "who", "rows_per_person": 2, "method": "marginals", "epsilon": 1.0,
+        "nulls": "as-value", "simulate_seed": 8,
+    }  # fmt: skip
+    place = str(tmp_path / "visits.parquet")
+    there = voile.publish(SparkSource(LOCAL, place), to=tmp_path / "a.voile", **options)
+    here = voile.publish(place, to=tmp_path / "b.voile", **options)
+    assert [f.sha256 for f in there.manifest.files] == [f.sha256 for f in here.manifest.files]
+    salt = Key.from_seed(8).stream(PURPOSE).words(4).tobytes()
+    assert any(b"voile_mark" in plan for plan in plans), "the rows were hashed there"
+    assert not any(form in plan for plan in plans for form in (salt, salt.hex().encode()))
+    gc.collect()
+    assert not HELD
 
 
 def test_subkeys_give_the_coins_of_the_key_and_no_others() -> None:

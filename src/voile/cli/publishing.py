@@ -30,6 +30,7 @@ from voile.cli.common import (
     signed_data,
 )
 from voile.cli.flags import AS_IT_IS, Given, with_flags, with_reading
+from voile.engines.spark import without_secrets
 from voile.errors import UsageError, spelled
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
 from voile.kinds.options import AutomaticOptions
@@ -172,8 +173,8 @@ def publish(
         "register": register_of(register, no_register),
     }
     if method == AUTO:
-        typed = context.meta.get(TYPED, [table])
-        placed["address"] = table_words(typed, table)
+        typed = [*map(without_secrets, context.meta.get(TYPED, [table]))]
+        placed["address"] = table_words(typed, without_secrets(table))
         done = published_best(source, given.values, placed, partial(command_with, typed))
     else:
         with progress_bar() as progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,26 @@ if TYPE_CHECKING:
     from voile.schema import Schema
 
 
+SECRETS = re.compile(
+    r"(?i)(?<=[?&;])([\w.-]*(?:password|passwd|pwd|secret|token|key|authorization))=[^&;,\s\"']+"
+)
+"""Settings of addresses that nobody may see."""
+
+
+def without_secrets(text: str) -> str:
+    """What a caller or a server says, without the passwords and tokens of its addresses."""
+    return SECRETS.sub(r"\1=…", re.sub(r"(?<=://)[^/\s]*@", "…@", text))
+
+
 @dataclass(frozen=True)
 class SparkSource:
     """A table or path that a cluster reads, and the address of the cluster."""
 
     address: str
     what: str
+
+    def __repr__(self) -> str:
+        return f"SparkSource({without_secrets(self.address)!r}, {without_secrets(self.what)!r})"
 
 
 class Spark:

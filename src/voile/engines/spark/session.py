@@ -16,6 +16,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import sys
 import tempfile
 import threading
@@ -23,12 +24,13 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
+from voile.engines.spark import without_secrets
 from voile.engines.spark.by_value import bringing, brought
 from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
 from voile.errors import TableError, UsageError, VoileError
@@ -46,6 +48,10 @@ HOST = r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)"
 ADDRESS = re.compile(rf"sc://{HOST}(:(?P<port>\d+))?(/(?P<more>(;[\w.-]+=[^;=?#@%\s]*)*;?))?")
 """Nothing that Spark's client could read in another way than we do."""
 PORT = 15002
+PORTS = range(1, 2**16)
+NAMED = (
+    "name a table of the cluster's catalogue, or a path that its executors read (a folder: NAME/)"
+)
 REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
 NEEDED = ("numpy", "pyarrow", "cryptography")
@@ -62,6 +68,8 @@ USUAL_TASKS = 200
 """Where the server does not say: Databricks says auto."""
 MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
+HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
+"""What Voile reads without a cluster, and none with it."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 
@@ -70,7 +78,7 @@ TASKS = 4
 class ClusterAddress:
     """Where a server is, and whether the way there is encrypted."""
 
-    text: str
+    text: str = field(repr=False)
     host: str = ""
     port: int = 0
     encrypted: bool = False
@@ -81,7 +89,7 @@ class ClusterAddress:
         if text == LOCAL:
             return cls(text)
         found = ADDRESS.fullmatch(text)
-        if found is None:
+        if found is None or int(found["port"] or PORT) not in PORTS:
             raise UsageError(
                 f"{hidden(text)!r} is no address of a Spark Connect server",
                 hint='use local, or sc://HOST:PORT, as in "sc://cluster:15002/;use_ssl=true"',
@@ -92,6 +100,11 @@ class ClusterAddress:
         encrypted = options.get("use_ssl", "").lower() == "true"
         host = found["host"].strip("[]")
         return cls(text, host, int(found["port"] or PORT), encrypted)
+
+    @property
+    def has_token(self) -> bool:
+        """Whether Spark's client will send a token, which it does over TLS alone."""
+        return ";token=" in self.text or "SPARK_CONNECT_AUTHENTICATE_TOKEN" in os.environ
 
     @property
     def is_local(self) -> bool:
@@ -124,17 +137,41 @@ class ClusterAddress:
     def check_reached(self) -> None:
         """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
         try:
-            socket.create_connection((self.host, self.port), REACHED_IN).close()
+            way = socket.create_connection((self.host, self.port), REACHED_IN)
         except OSError as error:
             raise UsageError(
                 f"no Spark Connect server answers at {self}: {error.strerror or error}",
                 hint="start one with sbin/start-connect-server.sh, or use local, which starts Sail",
             ) from None
+        with way:
+            if self.encrypted or (self.has_token and self.host != "localhost"):
+                self._check_tls(way)
+
+    def _check_tls(self, way: socket.socket) -> None:
+        try:
+            spoken_tls().wrap_socket(way, server_hostname=self.host).close()
+        except OSError as error:
+            raise UsageError(
+                f"the server at {self} does not answer with TLS, which use_ssl=true and tokens "
+                f"ask for: {type(error).__name__}",
+                hint="give the port on which it, or the proxy before it, takes TLS",
+            ) from None
+
+
+def spoken_tls() -> ssl.SSLContext:
+    """To see whether a server speaks TLS at all; whose it is, gRPC checks before it sends."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    return context
 
 
 def hidden(text: str) -> str:
     """An address without what may be a token or a password."""
-    return text if re.fullmatch(r"[\w.-]+", text) else f"{text.partition('://')[0]}://…"
+    if re.fullmatch(r"([\w+.-]+://)?[\w.-]*(:\d+)?", text):
+        return text
+    kind, slashes, _ = text.partition("://")
+    return f"{kind}://…" if slashes and re.fullmatch(r"[\w+.-]+", kind) else "…"
 
 
 class Cluster:
@@ -164,6 +201,12 @@ class Cluster:
 
     def frame(self, what: str) -> Frame:
         """A table of the catalogue, or files, as the cluster reads them."""
+        if HERE_ALONE.match(what):
+            raise UsageError(
+                f"{without_secrets(what)!r} is nothing that a cluster reads",
+                hint="read it without a cluster, or name a table of its catalogue, a path that its "
+                "executors read, or jdbc:postgresql://HOST/DATABASE::TABLE",
+            )
         kind, colon, place = what.partition(":")
         reader = self.session.read
         if colon and kind == "jdbc":
@@ -486,13 +529,21 @@ def telling() -> Iterator[None]:
     try:
         yield
     except (PySparkException, grpc.RpcError) as error:
-        text = LINES.split(str(error).strip(), maxsplit=1)[0]
-        hint = ""
-        if "maxResultSize" in text:
-            hint = "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
-        elif "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
-            hint = "name a table of the cluster's catalogue, or a path that its executors read"
-        raise TableError(f"the cluster refused: {text.splitlines()[0][:500]}", hint=hint) from None
+        text = without_secrets(LINES.split(str(error).strip(), maxsplit=1)[0])
+        raise TableError(
+            f"the cluster refused: {text.splitlines()[0][:500]}", hint=what_helps(text)
+        ) from None
+
+
+def what_helps(text: str) -> str:
+    """What to do about an error of the cluster's, where that is known."""
+    if "maxResultSize" in text:
+        return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
+    if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
+        return NAMED
+    if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
+        return "name a format that this server has; others need their jars on the cluster"
+    return ""
 
 
 def said(function: Callable[P, T]) -> Callable[P, T]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -29,12 +30,13 @@ from voile.engines.jobs import (
     grouped,
     in_order,
 )
-from voile.engines.spark import SparkSource
-from voile.engines.spark.session import Cluster, Frame, cluster_at, said
+from voile.engines.spark import SparkSource, without_secrets
+from voile.engines.spark.session import NAMED, Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
     COLUMN_COUNTS,
     FINE,
     GATHERED,
+    SALT,
     TEXTS,
     WRONG,
     CodedWork,
@@ -47,22 +49,22 @@ from voile.engines.spark.work import (
     NullCounts,
     Reading,
     RoundedCounts,
+    SaltRow,
     TypedWork,
     complete,
     typed_batch,
 )
 from voile.engines.table import CodedBatch, LimitedRows, RowBatch, Table
 from voile.errors import SchemaError, TableError, UsageError, spelled
+from voile.noise.subkeys import Subkeys
 from voile.options.reading import ReadingKeywords, ReadingOptions
 from voile.progress import Progress
-from voile.query.quoting import literal
 from voile.schema import Attribute, Interval, Keys, Kind, Schema
 from voile.schema.attribute import domain_in_words
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
 
 if TYPE_CHECKING:
     from voile.engines.spark.members import SparkMembers
-    from voile.noise.subkeys import Subkeys
 
 KINDS: Mapping[str, Kind] = {
     "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer",
@@ -80,7 +82,7 @@ MOST_ROWS = 2**29
 """Rows whose keys are held by the driver: four gigabytes."""
 NO_SECRETS = (
     "the server takes no artifacts, by which keys travel: what needs coins there is refused, and "
-    "for the register all rows pass this process"
+    "for the register and people who have several all rows pass this process"
 )
 ANSI = "spark.sql.ansi.enabled"
 
@@ -119,8 +121,8 @@ class SparkTable(Table):
         self.columns = {field.name: field.dataType.simpleString() for field in fields}
         if not fields:
             raise TableError(
-                f"the cluster finds no columns in {self.name!r}",
-                hint="name a table of the cluster's catalogue, or a path that its executors read",
+                f"the cluster finds no columns in {shown_source(source)!r}",
+                hint=NAMED,
             )
         if len({name.lower() for name in self.columns}) < len(fields):
             raise TableError(
@@ -215,6 +217,7 @@ class SparkTable(Table):
 
         low, high = min(ends("low"), default=None), max(ends("high"), default=None)
         kind = None if lost else kind
+        about = min(about, filled + lost)  # an estimate, which may be above
         profile = ColumnProfile(
             name, self.columns[name], kind, total, total - filled - lost, about, low, high
         )
@@ -519,28 +522,43 @@ class SparkTable(Table):
     # ------------------------------------------------------------------ some of its rows
 
     def at_most(self, column: str, rows: int, salt: str) -> LimitedRows:
-        """At most so many rows for each value of a column, without that column."""
+        """At most so many rows for each value of a column, without that column.
+
+        The salt is no part of the plan: a job joins it to the rows, and no shuffle carries it.
+        """
+        if not self.cluster.takes_secrets:
+            return super().at_most(column, rows, salt)
         names = list(self.columns)
         texts = ", ".join(
             f"coalesce(concat(length({text}), ':', {text}), '-')"
             for text in (self._as_text(name) for name in names)
         )
-        marked = self.frame.selectExpr(
-            "*", f"substr(sha2(concat({literal(salt)}, {texts}), 256), 1, 16) AS voile_mark"
+        held = ExitStack()
+        vault = held.enter_context(self.cluster.coins(Subkeys({SALT: salt.encode()})))
+        salted = self.cluster.run(self.cluster.session.range(0, 1, 1, 1), SaltRow(vault), TEXTS)
+
+        def hashed(frame: Frame, what: str) -> Frame:
+            both = frame.crossJoin(salted.toDF(SALT))
+            return both.selectExpr("*", what).drop(SALT)
+
+        marked = hashed(
+            self.frame, f"substr(sha2(concat({SALT}, {texts}), 256), 1, 16) AS voile_mark"
         )
         # Equal rows have equal marks: numbered, each has coins of its own.
         place = "row_number() OVER (PARTITION BY voile_mark ORDER BY voile_mark)"
-        numbered = marked.selectExpr("*", f"{place} AS voile_place").selectExpr(
-            "*",
-            f"sha2(concat({literal(salt)}, voile_mark, '/', CAST(voile_place AS string)), 256) "
+        numbered = hashed(
+            marked.selectExpr("*", f"{place} AS voile_place"),
+            f"sha2(concat({SALT}, voile_mark, '/', CAST(voile_place AS string)), 256) "
             "AS voile_coins",
         )
         who = quoted(column)
         order = f"row_number() OVER (PARTITION BY {who} ORDER BY voile_coins) AS voile_order"
         kept = numbered.selectExpr("*", order).filter(f"voile_order <= {rows:d}")
         left = [quoted(name) for name in names if name != column]
-        found = int(said(self.frame.select(who).distinct().count)())
-        return LimitedRows(self.of(kept.select(*left)), found)
+        count = int(said(self.frame.select(who).distinct().count)())
+        found = self.of(kept.select(*left))
+        weakref.finalize(found, held.close)  # its rows are read when they are needed
+        return LimitedRows(found, count)
 
     def _as_text(self, name: str) -> str:
         return f"CAST({quoted(name)} AS string)"
@@ -621,6 +639,11 @@ def translated(condition: str) -> str:
     import sqlglot  # noqa: PLC0415  (publishing runs no query)
 
     return sqlglot.parse_one(condition, dialect="duckdb").sql("spark")
+
+
+def shown_source(source: object) -> str:
+    """What the caller named, or a word for a frame."""
+    return without_secrets(source.what) if isinstance(source, SparkSource) else "the frame"
 
 
 def name_of(what: str) -> str:
