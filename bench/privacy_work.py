@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from bench.adult import NAME
 from voile.evaluate.attack import attack
 from voile.evaluate.audit.method import audit_method
@@ -59,6 +61,18 @@ def attacking(times: int, known: list[str]) -> dict[str, Any]:
         cells = [str(row[name]) if name in known else "" for name in names]
         path.write_text(",".join(names) + "\n" + ",".join(cells) + "\n")
         return timed(lambda: attack(release, path).tally.tuples, times)
+
+
+def attacking_people(count: int) -> dict[str, Any]:
+    """So many people of whom two attributes are not known."""
+    release = publish_table(NAME, prior_factor=10, posterior=0.2).release
+    rows = release.to_arrow().slice(0, count)
+    unknown = {"occupation", "salary"}
+    columns = {
+        name: rows[name].cast(pa.string()) for name in rows.column_names if name not in unknown
+    }
+    names = pa.array([f"person {i}" for i in range(len(rows))])
+    return timed(lambda: len(attack(release, pa.table(columns | {"name": names})).people), 1)
 
 
 def audit(times: int, runs: int) -> dict[str, Any]:

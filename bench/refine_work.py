@@ -46,8 +46,9 @@ class Case:
         """The view refined, knowing the mechanism and the number of rows."""
         mechanism = self.mechanism
         return refine(
-            self.view,
+            [self.view],
             self.sizes,
+            seen=len(self.view[0]),
             noise_mean=mechanism.noise_mean,
             excess=mechanism.excess,
             retention=mechanism.retention,

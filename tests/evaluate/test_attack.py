@@ -20,10 +20,16 @@ import voile
 from voile.cli import app
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.attack.beliefs import reason
-from voile.evaluate.attack.carry_out import attack, read_groups
+from voile.evaluate.attack.carry_out import attack, different, read_groups
 from voile.evaluate.attack.page import report
 from voile.evaluate.attack.priors import choose_prior, uniform
-from voile.evaluate.attack.targets import UNKNOWN, read_targets, tuples_of
+from voile.evaluate.attack.targets import (
+    UNKNOWN,
+    SpelledValues,
+    read_targets,
+    tuples_of,
+    value_words,
+)
 from voile.kinds.views.series import Series
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
@@ -166,6 +172,25 @@ def test_values_are_shown_as_people_read_them(release: ViewRelease, tmp_path: Pa
     assert sue == {f"weight {interval}" for interval in intervals}
     guess = next(p for p in found.people if p.name == "Sue").guesses[0]
     assert guess.words in intervals and guess.value in (50.0, 70.0, 90.0, None)
+
+
+def test_values_that_were_looked_up_before_stay_the_same() -> None:
+    """`SpelledValues` remembers; what it spells is what each tuple by itself is spelt as."""
+    rng = np.random.default_rng(3)
+    spelt = SpelledValues(SCHEMA)
+    for _ in range(20):
+        codes = [rng.integers(0, a.size, 5) for a in SCHEMA]
+        found = spelt.tuples(codes)
+        assert [values for values, _ in found] == tuples_of(SCHEMA, codes)
+        for values, words in found:
+            assert words == {a.name: value_words(a, values[a.name]) for a in SCHEMA}
+
+
+@pytest.mark.parametrize("codes", [[5, 3, 3, 9], [7], [0, 10**6, 10**6, 4], [2, 2]])
+def test_different_codes_are_found_in_their_order(codes: list[int]) -> None:
+    values, where = different(np.array(codes))
+    assert values[where].tolist() == codes
+    assert (np.diff(values) > 0).all() and len(values) <= 4 * len(codes) + 1
 
 
 def test_targets_from_a_data_frame_and_from_parquet(tmp_path: Path) -> None:

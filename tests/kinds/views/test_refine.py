@@ -143,6 +143,39 @@ def test_densities_survive_very_large_domains(pool: ThreadPoolExecutor) -> None:
         assert all(np.isfinite(table).all() for table in after.tables)
 
 
+def test_rows_that_are_noise_as_good_as_surely_change_no_step(pool: ThreadPoolExecutor) -> None:
+    """What is left out is few records of all, by the fit's own chances, and steps stay the same."""
+    sizes, rows = (30, 20, 10), 2000.0
+    rng = np.random.default_rng(11)
+    peaked = tuple(np.sort(rng.dirichlet(np.full(size, 0.2), 2), axis=1) for size in sizes)
+    fit = Mixture(rows, np.array([0.4, 0.6]), peaked)
+    which = rng.choice(2, 1600, p=fit.mix)
+    records = [np.array([rng.choice(t.shape[1], p=t[k]) for k in which]) for t in peaked]
+    noise = random_codes(rng, sizes, 60_000)
+    codes = [np.concatenate(pair) for pair in zip(records, noise, strict=True)]
+    fitter = Fitter(PackedLayout(sizes), KnownNoise(rows, 0.8, 10.0), pool)
+    view = rows_of(codes, sizes)
+    near, densities = fitter.likely(view, fit)
+    assert len(near) < len(view) / 2
+    np.testing.assert_array_equal(densities, fitter.log_densities(near, fit))
+    chances = 1 - 10.0 / np.exp(fitter.log_densities(view, fit))
+    left_out = chances.sum() - (1 - 10.0 / np.exp(densities)).sum()
+    assert left_out <= em.SPARE * chances.sum() * (1 + 1e-9)
+    base = [table.mean(axis=0) for table in peaked]
+    whole, part = (fitter.step(some, fit, base)[0] for some in (view, near))
+    for ours, theirs in zip(part.tables, whole.tables, strict=True):
+        assert np.abs(ours - theirs).sum(axis=1).max() < 4 * em.SPARE
+    silent = Fitter(PackedLayout(sizes), KnownNoise(rows, 0.8, 0.0), pool)
+    assert silent.likely(view, fit)[0] is view  # without noise all rows are records
+
+
+def test_a_view_that_comes_in_batches_is_the_same_view(people: Simulated) -> None:
+    count = len(people.codes[0])
+    halves = [[column[part] for column in people.codes] for part in (slice(999), slice(999, count))]
+    found = refine(halves, people.sizes, seen=count, **people.known)
+    assert same(found, people.refine())
+
+
 def test_packing_keeps_every_attribute() -> None:
     sizes = (7, 400, 3, 2500, 1, 2, 2)
     rng = np.random.default_rng(5)
@@ -169,7 +202,7 @@ class Simulated:
     known: dict[str, Any]
 
     def refine(self, **more: Any) -> Refinement:
-        return refine(self.codes, self.sizes, **{**self.known, **more})
+        return refine([self.codes], self.sizes, seen=len(self.codes[0]), **{**self.known, **more})
 
     def counts(self) -> tuple[Selections, Floats, Floats]:
         """Every selection's true count, its plain estimate and the variance of that."""
@@ -350,7 +383,9 @@ PLAIN: dict[str, Any] = {"noise_mean": 0.1, "excess": 0.5, "retention": 0.5, "no
 )
 def test_tiny_views(codes: list[list[int]], sizes: list[int], rows: int | None) -> None:
     columns = [np.array(column, np.int64) for column in codes]
-    found = refine(columns, sizes, **PLAIN, rows=rows, domain=math.prod(sizes))
+    found = refine(
+        [columns], sizes, seen=len(columns[0]), **PLAIN, rows=rows, domain=math.prod(sizes)
+    )
     assert_sound(found, sizes)
 
 
@@ -361,7 +396,15 @@ def test_a_domain_of_2_to_the_100() -> None:
     truth = [np.where(rng.random(300) < 0.9, latent, ~latent).astype(np.int64) for _ in sizes]
     codes = [np.concatenate([column, rng.integers(0, 2, 1500)]) for column in truth]
     known: dict[str, Any] = {"noise_mean": 1500 / 2**100, "excess": 1.0, "retention": 1.0}
-    found = refine(codes, sizes, **known, noise_variance=1500 / 2**100, rows=300, domain=2**100)
+    found = refine(
+        [codes],
+        sizes,
+        seen=len(codes[0]),
+        **known,
+        noise_variance=1500 / 2**100,
+        rows=300,
+        domain=2**100,
+    )
     assert_sound(found, sizes)
     both = found.mixture.marginal([3, 77])
     assert both[0, 0] + both[1, 1] == pytest.approx(300 * 0.82, rel=0.1)
@@ -373,11 +416,19 @@ def test_an_attribute_of_very_many_values_is_left_out() -> None:
     codes = [rng.integers(0, size, 300) for size in sizes]
     domain = math.prod(sizes)
     known: dict[str, Any] = {"noise_mean": 100 / domain, "excess": 1.0, "retention": 1.0}
-    found = refine(codes, sizes, **known, noise_variance=100 / domain, rows=200, domain=domain)
+    found = refine(
+        [codes],
+        sizes,
+        seen=len(codes[0]),
+        **known,
+        noise_variance=100 / domain,
+        rows=200,
+        domain=domain,
+    )
     assert found.mixture.left_out == (0, 2) == tuple(found.report["left_out"])
     assert found.mixture.tables[0].shape == (found.mixture.components, 0)
     assert found.mixture.marginal([1]).sum() == pytest.approx(200)
-    only = refine(codes[:1], sizes[:1], **PLAIN, rows=200, domain=sizes[0])
+    only = refine([codes[:1]], sizes[:1], seen=len(codes[0]), **PLAIN, rows=200, domain=sizes[0])
     assert only.mixture.left_out == (0,)
 
 
@@ -402,7 +453,14 @@ def assert_sound(found: Refinement, sizes: Any) -> None:
 )
 def test_codes_outside_the_domain_are_refused(codes: list[Any], sizes: list[int]) -> None:
     with pytest.raises(UsageError):
-        refine([np.array(c) for c in codes], sizes, **PLAIN, rows=2, domain=math.prod(sizes))
+        refine(
+            [[np.array(c) for c in codes]],
+            sizes,
+            seen=2,
+            **PLAIN,
+            rows=2,
+            domain=math.prod(sizes),
+        )
 
 
 # ---------------------------------------------------------------------- the error

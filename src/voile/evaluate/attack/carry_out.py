@@ -37,16 +37,14 @@ from voile.evaluate.attack.priors import (
 )
 from voile.evaluate.attack.targets import (
     MOST_CANDIDATES,
+    SpelledValues,
     Targets,
     read_targets,
-    tuples_of,
-    value_words,
 )
 from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
 from voile.privacy.adversary import Adversary, Evidence, Exclusive, Independent, Joint, Leaks, leaks
 from voile.progress import Progress, Silent
-from voile.schema import Schema
 
 # ----------------------------------------------------------------------
 # a belief after the view: posteriors, and what the promise says of them
@@ -82,7 +80,7 @@ class CaseJudgement:
     seen: npt.NDArray[Any]
     evidence: Evidence
     promise: DGamma
-    schema: Schema
+    spelt: SpelledValues
     protected: Floats
     """The largest prior that the promise covers, for each tuple."""
 
@@ -135,12 +133,12 @@ class CaseJudgement:
         """The attributes in which a person's candidates differ."""
         if not self.case.is_person:
             return ()
-        columns = zip(self.schema.names, self.case.codes, strict=True)
+        columns = zip(self.spelt.schema.names, self.case.codes, strict=True)
         return tuple(name for name, column in columns if (column != column[0]).any())
 
     def beliefs(self, which: npt.NDArray[Any]) -> list[Belief]:
         """The chosen tuples, each with its belief before and after."""
-        values = tuples_of(self.schema, [column[which] for column in self.case.codes])
+        tuples = self.spelt.tuples([column[which] for column in self.case.codes])
         names = self.case.names
         found = self.leaks
         return [
@@ -154,14 +152,13 @@ class CaseJudgement:
                 covered=bool(found.covered[i]),
                 positive_leak=bool(found.positive[i]),
                 negative_leak=bool(found.negative[i]),
-                words=self.words(value),
+                words=self.words(texts),
             )
-            for i, value in zip(which.tolist(), values, strict=True)
+            for i, (value, texts) in zip(which.tolist(), tuples, strict=True)
         ]
 
-    def words(self, values: dict[str, Any]) -> str:
+    def words(self, texts: dict[str, str]) -> str:
         """A tuple as a line of text: what was guessed of it, or all its values."""
-        texts = {a.name: value_words(a, values[a.name]) for a in self.schema}
         if self.guessed:
             return ", ".join(f"{name} {texts[name]}" for name in self.guessed)
         return ", ".join(texts.values())
@@ -183,18 +180,27 @@ class CaseJudgement:
     def guesses(self) -> tuple[Guess, ...]:
         """For each unknown attribute, the value that is now believed most."""
         found = []
-        for attribute, column in zip(self.schema, self.case.codes, strict=True):
-            if attribute.name not in self.guessed:
+        for j, (name, column) in enumerate(
+            zip(self.spelt.schema.names, self.case.codes, strict=True)
+        ):
+            if name not in self.guessed:
                 continue
-            values, where = np.unique(column, return_inverse=True)
+            values, where = different(column)
             after = np.bincount(where, self.posterior)
             best = int(np.argmax(after))
             before = float(np.bincount(where, self.prior)[best])
-            one = Schema((attribute,))
-            value = tuples_of(one, [values[best : best + 1]])[0][attribute.name]
-            text = value_words(attribute, value)
-            found.append(Guess(attribute.name, value, text, before, float(after[best])))
+            value, text = self.spelt.column(j, values[best : best + 1])[0]
+            found.append(Guess(name, value, text, before, float(after[best])))
         return tuple(found)
+
+
+def different(codes: Ints) -> tuple[Ints, Ints]:
+    """Values in their order and, for each code, the place of its value; some may not occur."""
+    low, high = int(codes.min()), int(codes.max())
+    if high - low > 4 * len(codes):
+        values, where = np.unique(codes, return_inverse=True)
+        return values, np.asarray(where, np.int64)
+    return np.arange(low, high + 1), codes - low
 
 
 # ----------------------------------------------------------------------
@@ -327,12 +333,13 @@ def attack(
     beliefs: list[Belief] = []
     people: list[Person] = []
     tally = NOTHING
+    spelt = SpelledValues(release.schema)
     found = cases(whom, believed, adversary, groups, others)
     watched = progress or Silent()
     watched.start("judging targets", len(whom))
     for case, seen, evidence in looked_up(release, found, first):
         protected = release.protected_priors(case.codes)
-        judged = CaseJudgement(case, seen, evidence, release.promise, release.schema, protected)
+        judged = CaseJudgement(case, seen, evidence, release.promise, spelt, protected)
         tally += judged.tally
         beliefs += judged.kept()
         people += [judged.person()] if case.is_person else []
@@ -477,7 +484,7 @@ def exclusive_case(
             f"{spelled('name')}; "
             f"a complete row is for {spelled('adversary', 'independent')}",
         )
-    if np.unique(np.stack(codes), axis=1).shape[1] < len(codes[0]):
+    if len(rows) > 1 and np.unique(np.stack(codes), axis=1).shape[1] < len(codes[0]):
         raise UsageError(f"two rows of {name} allow the same tuple", hint="make them different")
     return Case((name,), "exclusive", codes, Exclusive(np.concatenate(weights), others))
 
@@ -501,11 +508,13 @@ def looked_up(
 def batches(found: Iterator[Case]) -> Iterator[list[Case]]:
     """Cases together, so that the view is searched for many tuples at once."""
     held: list[Case] = []
+    tuples = 0
     for case in found:
-        if held and sum(map(len, held)) + len(case) > MOST_CANDIDATES:
+        if held and tuples + len(case) > MOST_CANDIDATES:
             yield held
-            held = []
+            held, tuples = [], 0
         held.append(case)
+        tuples += len(case)
     if held:
         yield held
 

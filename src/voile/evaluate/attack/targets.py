@@ -108,6 +108,45 @@ def value_words(attribute: Attribute, value: Any) -> str:
     return f"{edges[place - 1]:.6g} to {edges[place]:.6g}"
 
 
+class SpelledValues:
+    """The values of a schema's attributes as data and in words; each is looked up once.
+
+    An attack spells the same few values for thousands of people.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._known: list[dict[int, tuple[Any, str]]] = [{} for _ in schema]
+
+    def tuples(
+        self, found: Sequence[npt.NDArray[Any]]
+    ) -> list[tuple[dict[str, Any], dict[str, str]]]:
+        """Tuples by attribute: as data, and as people read them."""
+        columns = [self.column(j, codes) for j, codes in enumerate(found)]
+        names = self.schema.names
+        return [
+            (
+                {name: value for name, (value, _) in zip(names, row, strict=True)},
+                {name: words for name, (_, words) in zip(names, row, strict=True)},
+            )
+            for row in zip(*columns, strict=True)
+        ]
+
+    def column(self, attribute: int, codes: npt.NDArray[Any]) -> list[tuple[Any, str]]:
+        """The values with these codes of one attribute."""
+        known, places = self._known[attribute], codes.tolist()
+        new = [code for code in dict.fromkeys(places) if code not in known]
+        if new:
+            of = self.schema.attributes[attribute]
+            values = values_at(of, np.array(new, codes.dtype)).to_pylist()
+            # Bins are told apart before they are made plain: their words are the interval.
+            known.update(
+                (code, (plain(value), value_words(of, plain(value))))
+                for code, value in zip(new, values, strict=True)
+            )
+        return [known[code] for code in places]
+
+
 # ---------------------------------------------------------------------- reading them
 
 

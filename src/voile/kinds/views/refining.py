@@ -42,8 +42,10 @@ def fit(
     mechanism: AlphaBeta | Shaped | Series,
     view: Callable[[], ReleaseRows],
     schema: Schema,
-    rows: int | None,
     progress: Progress | None,
+    *,
+    seen: int,
+    rows: int | None,
 ) -> Refinement:
     """Fit a model to a view with even noise; views with other noise are refused."""
     if not isinstance(mechanism, AlphaBeta):
@@ -53,8 +55,9 @@ def fit(
             hint=f"ask without {spelled('refine', True)}",
         )
     return refine(
-        view().codes(),
+        view().coded(),
         schema.sizes,
+        seen=seen,
         noise_mean=mechanism.noise_mean,
         excess=mechanism.excess,
         retention=mechanism.retention,

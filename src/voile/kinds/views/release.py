@@ -260,7 +260,12 @@ class ViewRelease(Release):
                 found = None  # of something else, whatever it says
             if found is None:
                 found = refining.fit(
-                    self.mechanism, lambda: self._view, self.schema, rows, progress
+                    self.mechanism,
+                    lambda: self._view,
+                    self.schema,
+                    progress,
+                    seen=self.manifest.rows,
+                    rows=rows,
                 )
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
                     refining.keep(found, path, digest)

@@ -163,10 +163,16 @@ class PackedRows:
             self.layout, np.ascontiguousarray(self.cells[:, chosen]), self.share * share
         )
 
+    def spread(self, most: int) -> PackedRows:
+        """At most so many of the rows, at equal distances."""
+        stride = -(-len(self) // most)
+        if stride <= 1:
+            return self
+        cells = np.ascontiguousarray(self.cells[:, ::stride])
+        return PackedRows(self.layout, cells, self.share / stride)
 
-def checked(
-    codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int]
-) -> tuple[list[npt.NDArray[Any]], tuple[int, ...]]:
+
+def checked(codes: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Codes out of range would read memory that is not theirs, so none gets through."""
     columns = [np.asarray(column) for column in codes]
     if not columns or len(columns) != len(sizes) or len({len(column) for column in columns}) > 1:
@@ -176,7 +182,7 @@ def checked(
             raise UsageError(f"column {j} of the view is not a list of integer codes")
         if column.size and not (column.min() >= 0 and column.max() < size):
             raise UsageError(f"column {j} of the view has codes that are not in range({size})")
-    return columns, tuple(int(size) for size in sizes)
+    return columns
 
 
 # ---------------------------------------------------------------------- EM
@@ -191,9 +197,11 @@ CHUNKS = 4
 JITTER = 0.5
 """Spread of the logarithms by which random starts differ from independence."""
 FEW = 20_000
-"""Rows that are not worth a second thread."""
+"""Rows that are not worth a second thread, nor leaving some out."""
 ALONE = 50
 """Steps for the model without components, which converges within a few."""
+ENOUGH = 300_000
+"""Rows that are looked at to find out which others are worth it."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +250,20 @@ class Fitter:
         self.each(rows, part)
         return out
 
+    def likely(self, rows: PackedRows, fit: Mixture) -> tuple[PackedRows, Floats]:
+        """The rows that may be records under a fit, and log λ of each.
+
+        All others are noise as good as surely: together they are fewer records than SPARE of all.
+        Most rows of a view are such, and steps of EM need not look at them.
+        """
+        found = self.log_densities(rows, fit)
+        noise = rows.share * self.known.noise
+        if noise == 0 or not np.isfinite(noise) or len(rows) < FEW:
+            return rows, found
+        chances = -np.expm1(np.minimum(math.log(noise) - found, 0.0))
+        near = chances >= least_chance(chances)
+        return rows.where(near, 1.0), found[near]
+
     def each(self, rows: PackedRows, part: Callable[[int, int], T]) -> list[T]:
         """What `part` makes of each chunk of the rows, in order."""
         ends = chunks(len(rows))
@@ -256,10 +278,15 @@ class Fitter:
         return fit
 
     def independent(self, rows: PackedRows) -> Mixture:
-        """The fit with one component: where all others start from and fall back to."""
+        """The fit with one component: where all others start from and fall back to.
+
+        Found in some of many rows, and then in those of all that may be records.
+        """
         even = [np.full(size, 1 / size) if size else np.empty(0) for size in self._widths()]
-        start = Mixture(self.known.rows, np.ones(1), tuple(table[None] for table in even))
-        return self.run(rows, start, even, ALONE)
+        fit = Mixture(self.known.rows, np.ones(1), tuple(table[None] for table in even))
+        few = rows.spread(ENOUGH)
+        fit = self.run(few, fit, even, ALONE)
+        return fit if few is rows else self.run(self.likely(rows, fit)[0], fit, even, ALONE)
 
     def start(self, base: Sequence[Floats], components: int, seed: int, number: int) -> Mixture:
         """Random components around independence."""
@@ -274,6 +301,20 @@ class Fitter:
     def _widths(self) -> list[int]:
         modelled = set(self.layout.modelled)
         return [size if j in modelled else 0 for j, size in enumerate(self.layout.sizes)]
+
+
+SPARE = 5e-4
+"""Of all records, those that may lie among the rows that EM does not look at."""
+CHANCES = np.logspace(-12, -2, 81)
+"""Below which of these a row's chance of being a record is small is found by adding up chances."""
+
+
+def least_chance(chances: Floats) -> float:
+    """The chance below which rows are left out: at most SPARE of all records are among them."""
+    place = np.searchsorted(CHANCES, chances, side="right")
+    below = np.bincount(place, chances, minlength=len(CHANCES) + 1).cumsum()
+    spared = int(np.searchsorted(below[:-1], SPARE * below[-1], side="right"))
+    return float(CHANCES[spared - 1]) if spared else 0.0
 
 
 def maximised(fit: Mixture, sums: Sequence[Floats], base: Sequence[Floats]) -> Mixture:

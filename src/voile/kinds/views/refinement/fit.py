@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -79,11 +79,15 @@ class ComponentTrial:
 
 @dataclass(frozen=True)
 class ComponentChoice:
-    """How many components were chosen, after which trials."""
+    """How many components were chosen, after which trials; and the fit that was found on the way.
+
+    `guide` knows which rows may be records.
+    """
 
     components: int
     steps: int
     trials: tuple[ComponentTrial, ...]
+    guide: Mixture
 
     def to_dict(self) -> dict[str, object]:
         """The choice as the refinement's report has it."""
@@ -94,32 +98,62 @@ class ComponentChoice:
         }
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that are fitted to, and rows that are not, without those that are noise under a fit.
+
+    `best` has log λ of the rows that are not fitted to; `count` is how many there were of these.
+    """
+
+    train: PackedRows
+    test: PackedRows
+    best: Floats
+    count: int
+
+    @classmethod
+    def likely(cls, fitter: Fitter, train: PackedRows, test: PackedRows, fit: Mixture) -> HeldOut:
+        """Those that may be records under this fit."""
+        near, best = fitter.likely(test, fit)
+        return cls(fitter.likely(train, fit)[0], near, best, len(test))
+
+    def mean(self, densities: Floats, noise: float) -> float:
+        """The mean of log λ: of the rows that were left out, it is the noise's."""
+        rest = self.count - len(densities)
+        total = float(densities.sum()) + (rest * math.log(noise) if rest else 0.0)
+        return total / self.count if self.count else 0.0
+
+
 def choose(fitter: Fitter, rows: PackedRows, seed: int, progress: Progress) -> ComponentChoice:
-    """Double K while the held-out rows become more likely."""
+    """Double K while the held-out rows become more likely.
+
+    Whenever a better fit is found, it says which rows are looked at from then on.
+    """
     held = CoinPurpose.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
     train, test = rows.where(~held, 1 - HELD_OUT), rows.where(held, HELD_OUT)
-    alone = fitter.independent(train)
-    base = [table[0] for table in alone.tables]
-    best = fitter.log_densities(test, alone)
-    chosen = ComponentTrial(1, 0, mean(best), 0.0, 0.0, 0.0)
+    noise = test.share * fitter.known.noise
+    guide = fitter.independent(train)
+    base = [table[0] for table in guide.tables]
+    near = HeldOut.likely(fitter, train, test, guide)
+    chosen = ComponentTrial(1, 0, near.mean(near.best, noise), 0.0, 0.0, 0.0)
     trials = [chosen]
     tried = candidates(rows)
     progress.start("choosing the model", len(tried))
     for components in tried:
         began = time.monotonic()
-        steps, found = climb(fitter, train, test, base, components, seed)
-        gain, error = paired(found, best)
+        steps, found, fit = climb(fitter, near, base, components, seed)
+        gain, error = paired(found, near.best)
         trial = ComponentTrial(
-            components, steps, mean(found), gain, error, time.monotonic() - began
+            components, steps, near.mean(found, noise), gain, error, time.monotonic() - began
         )
         trials.append(trial)
         progress.advance(1)
         if gain > error:
-            chosen, best = trial, found
+            chosen, guide = trial, fit
+            near = HeldOut.likely(fitter, train, test, guide)
         elif components >= SURE:
             break
     progress.advance(1 + len(tried) - len(trials))  # larger ones are not worth trying
-    return ComponentChoice(chosen.components, chosen.steps, tuple(trials))
+    return ComponentChoice(chosen.components, chosen.steps, tuple(trials), guide)
 
 
 def candidates(rows: PackedRows) -> list[int]:
@@ -129,25 +163,22 @@ def candidates(rows: PackedRows) -> list[int]:
 
 
 def climb(
-    fitter: Fitter,
-    train: PackedRows,
-    test: PackedRows,
-    base: Sequence[Floats],
-    components: int,
-    seed: int,
-) -> tuple[int, Floats]:
-    """EM until the held-out rows no longer gain: the number of steps, and log λ of each."""
+    fitter: Fitter, rows: HeldOut, base: Sequence[Floats], components: int, seed: int
+) -> tuple[int, Floats, Mixture]:
+    """EM until the held-out rows no longer gain: the number of steps, log λ of each, the fit."""
     fits = [fitter.start(base, components, seed, number) for number in range(TRIALS)]
-    steps, best, most = 0, np.full(len(test), -math.inf), -math.inf
-    for block in range(1, blocks(train, components) + 1):
-        fits = [fitter.run(train, fit, base, BLOCK) for fit in fits]
-        found = fitter.log_densities(test, average(fits))
+    steps, best, most = 0, np.full(len(rows.test), -math.inf), -math.inf
+    chosen = average(fits)
+    for block in range(1, blocks(rows.train, components) + 1):
+        fits = [fitter.run(rows.train, fit, base, BLOCK) for fit in fits]
+        fit = average(fits)
+        found = fitter.log_densities(rows.test, fit)
         total = float(found.sum())
         if total > most or not steps:
-            steps, best, most = block * BLOCK, found, total
+            steps, best, most, chosen = block * BLOCK, found, total, fit
         elif total < most - FALL or block * BLOCK - steps >= PATIENCE * BLOCK:
             break
-    return steps, best
+    return steps, best, chosen
 
 
 def blocks(rows: PackedRows, components: int) -> int:
@@ -162,6 +193,7 @@ def ensemble(fitter: Fitter, rows: PackedRows, choice: ComponentChoice, seed: in
     if choice.components == 1:
         return alone
     base = [table[0] for table in alone.tables]
+    rows, _ = fitter.likely(rows, choice.guide)
     starts = min(STARTS, max(1, 2 * MOST_NUMBERS // (choice.components * rows.layout.cells)))
     return average(
         [
@@ -187,8 +219,8 @@ def mean(values: Floats) -> float:
 # ---------------------------------------------------------------------- the fit
 
 
-MOST_ROWS = 2_000_000
-"""Rows that are fitted to; of a larger view, a sample."""
+MOST_ROWS = 2**28
+"""Rows that are fitted to, some twelve bytes each; of a larger view, a sample."""
 
 LEAST_WEIGHTS = np.array([1.0, 0.0, 0.0])
 """κ is at least 1: a table is one draw, and its counts scatter around any smooth model by their own
@@ -206,9 +238,10 @@ class Refinement:
 
 
 def refine(
-    codes: Sequence[npt.NDArray[Any]],
+    batches: Iterable[Sequence[npt.NDArray[Any]]],
     sizes: Sequence[int],
     *,
+    seen: int,
     noise_mean: float,
     excess: float,
     retention: float,
@@ -219,15 +252,14 @@ def refine(
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> Refinement:
-    """Fit a mixture to a view. `codes` has one column per attribute, a code for every row.
+    """Fit a mixture to a view of `seen` rows.
 
-    `rows` is the number of records where that is public; otherwise it is estimated. `domain` is
-    the size of D, however large.
+    A batch of rows has one column per attribute, a code for every row. `rows` is the number of
+    records where that is public; otherwise it is estimated. `domain` is the size of D, however
+    large.
     """
     began = time.monotonic()
-    columns, widths = checked(codes, sizes)
-    seen = len(columns[0])
-    layout = PackedLayout.suited(widths, seen)
+    layout = PackedLayout.suited(tuple(map(int, sizes)), seen)
     noise = probe_noise(
         noise_mean=noise_mean,
         excess=excess,
@@ -237,7 +269,7 @@ def refine(
     )
     total = expected_rows(noise, seen, rows)
     known = KnownNoise(total, excess, times(noise_mean, layout.uniform_tuples))
-    view = sampled(layout, columns, seed)
+    view = packed(layout, batches, seen, seed)
     with ThreadPoolExecutor(threads or CHUNKS) as pool:
         fitter = Fitter(layout, known, pool)
         choice, mixture, halves, found = fitted(fitter, noise, view, seed, progress or Silent())
@@ -364,14 +396,20 @@ LEAST_VARIANCE = 1e-6
 """Where there is no noise and the model expects nothing, a row is far from it."""
 
 
-def sampled(layout: PackedLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:
+def packed(
+    layout: PackedLayout, batches: Iterable[Sequence[npt.NDArray[Any]]], seen: int, seed: int
+) -> PackedRows:
     """The view's rows, or of a very large view each row with the same chance."""
-    seen = len(columns[0])
     share = min(1.0, MOST_ROWS / max(1, seen))
-    if share < 1:
-        chosen = np.flatnonzero(CoinPurpose.SAMPLE.thrown(seed).random(seen) < share)
-        columns = [column[chosen] for column in columns]
-    return PackedRows(layout, layout.pack(columns), share)
+    coins = CoinPurpose.SAMPLE.thrown(seed)
+    parts = [np.empty((len(layout.groups), 0), np.int32)]
+    for batch in batches:
+        columns = checked(batch, layout.sizes)
+        if share < 1:
+            chosen = np.flatnonzero(coins.random(len(columns[0])) < share)
+            columns = [column[chosen] for column in columns]
+        parts.append(layout.pack(columns))
+    return PackedRows(layout, np.concatenate(parts, axis=1), share)
 
 
 def split(view: PackedRows, seed: int) -> tuple[PackedRows, PackedRows]:

@@ -79,10 +79,16 @@ def expect(
     the sum of log λ over the rows [first, last).
     """
     part = np.empty(mass.size)
-    likelihood = 0.0
+    likelihood, product = 0.0, 1.0
     for i in range(first, last):
         signal, floor, scale = split(cells, tables, mass, noise, i, part)
-        likelihood += log_density(signal, floor, scale, noise)
+        if scale == 0.0 and signal + floor < 1.0 / TINY:
+            product *= signal + floor  # a logarithm costs more than all else of a row
+            if product < 1.0 / STEP or product > STEP:
+                likelihood += np.log(product)
+                product = 1.0
+        else:
+            likelihood += log_density(signal, floor, scale, noise)
         if signal > NEGLIGIBLE * floor:
             share = 1.0 / (signal + floor)
             for k in range(mass.size):
@@ -91,7 +97,7 @@ def expect(
                 into = counts[cells[g, i]]
                 for k in range(mass.size):
                     into[k] += part[k]
-    return likelihood
+    return float(likelihood + np.log(product))
 
 
 @compiled
