@@ -27,6 +27,7 @@ __all__ = ["PANELS", "Ending", "app", "main"]
 app = group_of(
     "Publish tables about people so that anyone can count, within a promise to each of them.",
     Program,
+    completion=True,
 )
 
 
