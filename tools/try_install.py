@@ -25,15 +25,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = "dataset:adult/frontier"
 COUNT = "select sex, count(*) as people from adult group by sex"
+OTHERS = "age,workclass,education,marital_status"
 SMALL = (TABLE, "--columns", "sex,race")
 PUBLISHED: dict[str, tuple[str, ...]] = {
-    "views": ("publish", *SMALL, "--method", "alphabeta"),
+    "views": ("publish", *SMALL, "--method", "alphabeta", "--epsilon", "1"),
     "marginals": ("publish", *SMALL, "--method", "marginals", "--epsilon", "2"),
     "counts": ("publish", *SMALL, "--method", "conjuncts", "--arity", "1"),
     "classes": ("publish", TABLE, "--method", "mondrian", "--k", "10",
-                "--qi", "sex,race", "--sensitive", "occupation"),
+                "--qi", "sex,race", "--sensitive", "occupation", "--identifiers", OTHERS),
     "buckets": ("publish", TABLE, "--method", "anatomy", "--l", "4",
-                "--qi", "sex,race", "--sensitive", "occupation"),
+                "--qi", "sex,race", "--sensitive", "occupation", "--identifiers", OTHERS),
     "perturbed": ("perturb", *SMALL, "--retention", "0.5"),
 }  # fmt: skip
 """A command for each kind of release."""
@@ -171,6 +172,8 @@ def use(environment: Environment, releases: Path) -> Found:
         tried(environment, found, " ".join(command), *given)
     if environment.extra == "core":
         use_core(environment, found, releases)
+    if not (environment.folder / "share" / "man" / "man1" / "voile.1").is_file():
+        found.failed.append("the manual page is not installed")
     found.start_seconds = environment.seconds("--version")
     query = releases / "views.voile"
     if query.exists():

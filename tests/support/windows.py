@@ -170,10 +170,10 @@ def check_closed(path: Path) -> None:
 
 def put_processes_in_place() -> None:
     """Loops that know no signals, processes that inherit no handles, and sockets that are sent."""
-    asyncio.SelectorEventLoop.add_signal_handler = no_handler  # type: ignore[method-assign]
+    asyncio.SelectorEventLoop.add_signal_handler = no_handler  # type: ignore[assignment, method-assign]
     true_popen = subprocess.Popen
 
-    class WindowsPopen(true_popen):  # type: ignore[type-arg, valid-type, misc]
+    class WindowsPopen(true_popen):  # type: ignore[valid-type, misc]
         def __init__(self, command: Any, **given: Any) -> None:
             given.pop("creationflags", 0)
             assert not given.get("pass_fds") and not given.get("start_new_session")
@@ -186,7 +186,7 @@ def put_processes_in_place() -> None:
         def kill(self) -> None:
             os.kill(self.pid, KILL)
 
-    subprocess.Popen = WindowsPopen  # type: ignore[misc]
+    subprocess.Popen = WindowsPopen  # type: ignore[assignment, misc]
     socket.socket.share = shared  # type: ignore[attr-defined]
     socket.fromshare = from_share  # type: ignore[attr-defined]
 

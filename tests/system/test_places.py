@@ -71,7 +71,7 @@ def test_a_release_can_be_carried_to_any_system() -> None:
     plain = {README, MANIFEST, DATA_PACKAGE, SIGNATURE}
     for kind in built_in_kinds():
         for pattern in kind.file_names:
-            assert pattern == pattern.lower(), (kind.home, pattern)
+            assert pattern == pattern.lower(), (kind.about, pattern)
     assert len({one.lower() for one in plain}) == len(plain)
     for one in [*plain, "data", "part-00000.parquet", "model"]:
         assert fault_of_name(one) == ""

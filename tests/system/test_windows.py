@@ -33,7 +33,7 @@ class Held:
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, times: int, errno: int = 13) -> Held:
     held = Held(times, errno)
-    monkeypatch.setitem(sys.modules, "msvcrt", held)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "msvcrt", held)
     return held
 
 
