@@ -138,6 +138,15 @@ def check_utf8(path: Path) -> None:
         ) from None
 
 
+def lies_within(path: Path, folder: Path) -> bool:
+    """Whether a place is a folder or in it, by whatever name: of links, and in another case."""
+    place = path.resolve()
+    if place.is_relative_to(folder.resolve()):
+        return True
+    there = [one for one in (place, *place.parents) if one.exists()]
+    return folder.exists() and any(one.samefile(folder) for one in there)
+
+
 def check_name(path: Path) -> None:
     """Refuse a place that this system cannot have, such as the name of a device."""
     if fault := system.fault_of_path(str(path)):

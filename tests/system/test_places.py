@@ -8,7 +8,7 @@ import pytest
 
 from voile import storage, system
 from voile.errors import UsageError
-from voile.files import check_name, write_whole
+from voile.files import check_name, lies_within, write_whole
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE
 from voile.kinds.registry import built_in_kinds
 from voile.register.places import register_place
@@ -64,6 +64,26 @@ def test_a_drive_is_no_address(text: str) -> None:
 def test_addresses_are_addresses(text: str) -> None:
     assert not begins_with_drive(text)
     assert storage.is_url(text)
+
+
+def test_a_place_in_a_folder_is_known_by_any_case(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As folders of macOS and Windows have it: ADULT.voile is adult.voile."""
+    release = tmp_path / "adult.voile"
+    release.mkdir()
+    assert lies_within(release / "x.csv", release)
+    assert not lies_within(tmp_path / "ADULT.voile" / "x.csv", release)
+    assert not lies_within(tmp_path / "x.csv", release)
+    assert lies_within(tmp_path / "none" / "x.csv", tmp_path / "none")
+    exists, same = Path.exists, Path.samefile
+
+    def found(path: Path) -> Path:
+        return Path(str(path).replace("ADULT", "adult"))
+
+    monkeypatch.setattr(Path, "exists", lambda path: exists(found(path)))
+    monkeypatch.setattr(Path, "samefile", lambda one, other: same(found(one), found(other)))
+    assert lies_within(tmp_path / "ADULT.voile" / "x.csv", release)
 
 
 def test_a_release_can_be_carried_to_any_system() -> None:

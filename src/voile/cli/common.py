@@ -187,10 +187,10 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
-    from voile.files import check_free
+    from voile.files import check_free, lies_within
     from voile.kinds.staging import check_outside
 
-    if path.resolve().is_relative_to(release.resolve()):
+    if lies_within(path, release):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
     check_outside(path)
     check_free(path, overwrite=overwrite)

@@ -37,6 +37,7 @@ if find_spec("fcntl") is not None:
         set_alarms,
         set_rights,
         start_with_socket,
+        state_folder,
         sync,
         write_at,
     )
@@ -68,6 +69,7 @@ else:
         set_alarms,
         set_rights,
         start_with_socket,
+        state_folder,
         sync,
         write_at,
     )
@@ -100,6 +102,7 @@ __all__ = [
     "set_alarms",
     "set_rights",
     "start_with_socket",
+    "state_folder",
     "sync",
     "write_at",
 ]

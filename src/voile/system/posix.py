@@ -167,6 +167,11 @@ def data_folder(home: Path) -> Path:
     return home / ".local" / "share"
 
 
+def state_folder(home: Path) -> Path:
+    """Where programs keep what a user did, such as what was typed."""
+    return home / ".local" / "state"
+
+
 def cache_folder(home: Path) -> Path:
     """Where programs keep what may be lost."""
     return home / ".cache"

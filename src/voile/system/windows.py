@@ -210,6 +210,11 @@ def data_folder(home: Path) -> Path:
     return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
 
 
+def state_folder(home: Path) -> Path:
+    """Where programs keep what a user did, such as what was typed."""
+    return data_folder(home)
+
+
 def cache_folder(home: Path) -> Path:
     """Where programs keep what may be lost."""
     return data_folder(home)
