@@ -98,7 +98,8 @@ class Environment:
 
     def voile(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command, with a register of its own."""
-        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        own = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # a second start has compiled modules
+        clean = {name: value for name, value in os.environ.items() if name not in own}
         return subprocess.run(
             [self.program, *arguments], cwd=self.work, check=False, capture_output=True,
             text=True, encoding="utf-8",
