@@ -8,7 +8,6 @@ or that others could have written is ignored: everything is hashed again then.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from voile import system
 from voile.files import open_regular
 
 HEADER = b"voile checked files, version 1\n\n"
@@ -77,7 +77,7 @@ def cache_file() -> Path:
     """Where it is remembered."""
     home = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not home.is_absolute():
-        home = Path.home() / ".cache"
+        home = system.cache_folder(Path.home())
     return home / "voile" / "checked"
 
 
@@ -93,7 +93,7 @@ def remembered() -> frozenset[bytes]:
 
 def entries_in(content: bytes, state: os.stat_result) -> list[bytes]:
     """The entries of a memory, in their order; none where it is not one of ours."""
-    private = state.st_uid == os.getuid() and not state.st_mode & 0o077
+    private = system.is_ours(state) and system.is_private(state)
     if not private or not content.startswith(HEADER):
         return []
     if len(content) % RECORD or len(content) > RECORD * (2 * MOST + 1):
@@ -103,18 +103,17 @@ def entries_in(content: bytes, state: os.stat_result) -> list[bytes]:
 
 def remember(entries: list[bytes]) -> None:
     """Add entries; where that fails they are not remembered, and nothing else is lost."""
-    if not entries:
+    if not entries or not system.CHANGES_SHOW:
         return
     with suppress(OSError, RuntimeError, ValueError):
         path = cache_file()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        with os.fdopen(os.open(path, flags, 0o600), "r+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with os.fdopen(system.open_file(path, create=True, follow=False), "r+b") as file:
+            system.lock(file.fileno(), wait=True)
             state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode) or state.st_uid != os.getuid():
+            if not stat.S_ISREG(state.st_mode) or not system.is_ours(state):
                 return
-            os.fchmod(file.fileno(), 0o600)
+            system.set_rights(file.fileno(), 0o600)
             append(file.fileno(), entries, state)
 
 
@@ -123,13 +122,13 @@ def append(handle: int, entries: list[bytes], state: os.stat_result) -> None:
 
     Who reads meanwhile sees a part of the entries at worst, or ignores all of them.
     """
-    content = os.pread(handle, RECORD * (2 * MOST + 2), 0)
+    content = system.read_at(handle, RECORD * (2 * MOST + 2), 0)
     held = entries_in(content, state)
     known = set(held)
     new = [entry for entry in entries if entry not in known][-MOST:]
     if held and len(held) + len(new) <= MOST:
-        os.pwrite(handle, b"".join(new), RECORD * (len(held) + 1))
+        system.write_at(handle, b"".join(new), RECORD * (len(held) + 1))
         return
     kept = [*held[-(MOST // 2) :], *new][-MOST:]
     os.ftruncate(handle, 0)
-    os.pwrite(handle, HEADER + b"".join(kept), 0)
+    system.write_at(handle, HEADER + b"".join(kept), 0)

@@ -27,6 +27,7 @@ EXTRAS = {
 """Which extra brings a package."""
 
 PUBLISHING = ("scipy", "numba")
+DRAWING = ("altair", "vl_convert")
 SERVING = (*PUBLISHING, "fastapi", "uvicorn")
 
 

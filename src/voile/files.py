@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import errno
-import fcntl
 import hashlib
 import io
 import os
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from voile import system
 from voile.errors import UsageError, spelled
 
 TRIES = 50
@@ -83,12 +83,12 @@ def exclusive(path: Path, *, busy: UsageError, unwritable: str) -> Iterator[None
     `unwritable` is the hint where the file cannot be made.
     """
     try:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        handle = system.open_file(path, create=True)
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=unwritable) from None
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(handle, wait=False)
         except BlockingIOError:
             raise busy from None
         yield
@@ -115,7 +115,7 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[io.BufferedWri
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        system.replace(beside, path)
     except OSError as error:
         raise UsageError(
             f"cannot write {str(path)!r}: {error.strerror}", hint="choose another place"
@@ -138,8 +138,26 @@ def check_utf8(path: Path) -> None:
         ) from None
 
 
+def lies_within(path: Path, folder: Path) -> bool:
+    """Whether a place is a folder or in it, by whatever name: of links, and in another case."""
+    place = path.resolve()
+    if place.is_relative_to(folder.resolve()):
+        return True
+    there = [one for one in (place, *place.parents) if one.exists()]
+    return folder.exists() and any(one.samefile(folder) for one in there)
+
+
+def check_name(path: Path) -> None:
+    """Refuse a place that this system cannot have, such as the name of a device."""
+    if fault := system.fault_of_path(str(path)):
+        raise UsageError(
+            f"{str(path)!r} cannot be written on this system: {fault}", hint="choose another name"
+        )
+
+
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse to replace what exists, unless that was said."""
+    check_name(path)
     if path.exists() and not overwrite:
         raise UsageError(
             f"{str(path)!r} exists already",
@@ -149,7 +167,7 @@ def check_free(path: Path, *, overwrite: bool) -> None:
 
 def open_regular(path: Path) -> io.BufferedReader:
     """Open a file for reading; OSError where it is a link, a pipe or anything else, at once."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    handle = system.open_file(path, follow=False)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a file", str(path))
@@ -164,8 +182,4 @@ def sha256(path: Path) -> str:
 
 def sync(path: Path) -> None:
     """Make a file or folder durable before anything refers to it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    system.sync(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from voile import system
 from voile.errors import UsageError, spelled
 
 
@@ -48,7 +48,7 @@ class Journal:
 
     def _open(self) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(self._file.fileno(), wait=False)
         except OSError:
             raise UsageError(
                 f"another run writes to {str(self.path.parent)!r}", hint="choose another folder"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from voile.errors import UsageError
 
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")  # one letter is a drive
 AS_ARROW = {"s3a": "s3", "s3n": "s3"}
 """Schemes that Hadoop has its own names for."""
 PLAIN = re.compile(r"[\w./=+@,:~!$&'()-]*")
@@ -71,7 +71,8 @@ class StoredFolder:
 
     @classmethod
     def _local(cls, url: str) -> StoredFolder:
-        from urllib.parse import unquote, urlsplit  # noqa: PLC0415
+        from urllib.parse import urlsplit  # noqa: PLC0415
+        from urllib.request import url2pathname  # noqa: PLC0415
 
         from pyarrow import fs  # noqa: PLC0415
 
@@ -80,7 +81,7 @@ class StoredFolder:
             raise UsageError(
                 f"{url!r} names no folder of this machine", hint="three slashes: file:///data/…"
             )
-        return cls(url, fs.LocalFileSystem(), unquote(parts.path))
+        return cls(url, fs.LocalFileSystem(), Path(url2pathname(parts.path)).as_posix())
 
     @property
     def is_local(self) -> bool:

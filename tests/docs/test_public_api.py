@@ -27,7 +27,7 @@ API = ROOT / "docs" / "reference" / "api"
 PAPERS = SOURCE / "voile" / "reproduce"
 INTERNAL = (
     "voile.cli", "voile.shell", "voile.engines", "voile.web", "voile.terminal",
-    "voile.evaluate.reconstruction.command", "voile.schema.attribute",
+    "voile.evaluate.reconstruction.command", "voile.schema.attribute", "voile.system",
 )  # fmt: skip
 """Behind the commands and packages: they may name things for each other, and promise nothing."""
 

@@ -16,10 +16,10 @@ import voile
 from tests.support.kills import people
 from tests.support.paths import ROOT
 from tests.support.soak import SOAK, rounds
-from voile import exchange
+from voile import system
 from voile.errors import ReleaseError, UsageError
-from voile.exchange import exchanged
 from voile.kinds import release, staging
+from voile.system import exchanged
 
 
 def publish(target: Path, number: int) -> str:
@@ -80,7 +80,7 @@ def test_a_release_takes_the_place_of_another(
 ) -> None:
     """With an exchange of names, and with two renames."""
     if not can:
-        monkeypatch.setattr(exchange, "exchanged", lambda *_: False)
+        monkeypatch.setattr(system, "exchanged", lambda *_: False)
     target = tmp_path / "r.voile"
     first = publish(target, 1)
     second = publish(target, 2)
@@ -96,7 +96,7 @@ def test_there_is_no_moment_without_a_release(
     target = tmp_path / "r.voile"
     first = publish(target, 1)
     seen: list[str] = []
-    true = exchange.exchanged
+    true = system.exchanged
 
     def watched(one: Path, other: Path) -> bool:
         seen.append(digest(target))
@@ -108,7 +108,7 @@ def test_there_is_no_moment_without_a_release(
             voile.open(one)
         return done
 
-    monkeypatch.setattr(exchange, "exchanged", watched)
+    monkeypatch.setattr(system, "exchanged", watched)
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("a second step"))
     second = publish(target, 2)
     assert seen == [first, second]
@@ -125,7 +125,7 @@ def test_a_release_that_is_replaced_while_it_is_opened_is_read_again(
 
     def replaced(raw: bytes) -> Any:
         calls.append(raw)
-        if len(calls) == 1 and not exchange.exchanged(target, other):
+        if len(calls) == 1 and not system.exchanged(target, other):
             pytest.skip("this file system cannot exchange names")
         return true(raw)
 

@@ -15,9 +15,10 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest.mock import patch
 
+from voile import system
 from voile.cli import Ending, common, main
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = system.ENDING
 
 
 def voile(

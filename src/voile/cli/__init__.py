@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+from voile import system
 from voile.cli.common import KEPT, PLACES, group_of, is_released
 from voile.cli.program import PANELS, Program
 from voile.terminal import complain, say
@@ -26,6 +27,7 @@ __all__ = ["PANELS", "Ending", "app", "main"]
 app = group_of(
     "Publish tables about people so that anyone can count, within a promise to each of them.",
     Program,
+    completion=True,
 )
 
 
@@ -63,11 +65,11 @@ def stop_on_signals() -> list[int]:
         if is_released():
             return
         received.append(number)
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for other in system.ENDING:
             signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again
         raise Interrupted
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in system.ENDING:
         signal.signal(number, note)
     return received
 
@@ -105,7 +107,8 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 20)  # what imports leave is no garbage
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a poor terminal is no reason to fail
+            # A poor terminal is no reason to fail.
+            stream.reconfigure(encoding=encoding_of(stream), errors="replace")
     escape_standard_streams()
     ending = Ending(stop_on_signals())
     atexit.register(ending.leave)  # first of all, so that it is called last
@@ -115,6 +118,11 @@ def main() -> None:
         ending.note(left)
         raise
     ending.note(None)
+
+
+def encoding_of(stream: io.TextIOWrapper) -> str | None:
+    """How a file or a pipe is written, where the system has no good way; None: as it is."""
+    return None if stream.isatty() else system.PIPE_ENCODING
 
 
 def what_became() -> str:
@@ -132,7 +140,7 @@ def run(received: list[int]) -> None:
         app()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        sys.exit(system.BROKEN_PIPE)
     except (Exception, Interrupted) as error:
         # A library that was interrupted may have made an error of its own of it.
         if received:

@@ -187,10 +187,10 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
-    from voile.files import check_free
+    from voile.files import check_free, lies_within
     from voile.kinds.staging import check_outside
 
-    if path.resolve().is_relative_to(release.resolve()):
+    if lies_within(path, release):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
     check_outside(path)
     check_free(path, overwrite=overwrite)
@@ -225,9 +225,15 @@ class WithDefault(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the default command in front where none is named."""
-        if not args or args[0] not in self.commands:
+        completes = ctx.resilient_parsing and not args  # a shell asks what could come next
+        if not completes and (not args or args[0] not in self.commands):
             args = [self.DEFAULT, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What a shell offers: every command but the one that needs no name."""
+        found = super().shell_complete(ctx, incomplete)
+        return [each for each in found if each.value != self.DEFAULT]
 
 
 def in_order(names: tuple[str, ...]) -> type[TyperGroup]:
@@ -253,13 +259,15 @@ def flat(group: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def group_of(help_text: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
+def group_of(
+    help_text: str, cls: type[TyperGroup] = TyperGroup, *, completion: bool = False
+) -> typer.Typer:
     """A new group, to be added to the commands by its name."""
     return typer.Typer(
         help=help_text,
         cls=cls,
         no_args_is_help=cls is not WithDefault,
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )

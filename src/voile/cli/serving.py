@@ -114,6 +114,9 @@ def init(
     as_json: JsonOpt = False,
 ) -> None:
     """Begin a server: take a table in, and derive the noise from what is promised."""
+    from voile.extras import SERVING, check_installed
+
+    check_installed("a server", SERVING, "server")
     from voile.serve.creation import begin
     from voile.serve.steward import begun_data
 

@@ -103,6 +103,9 @@ def demo(
     as_json: JsonOpt = False,
 ) -> None:
     """Publish the Adult table, ask it questions, and draw how good the answers are."""
+    from voile.extras import DRAWING, PUBLISHING, check_installed
+
+    check_installed("the demonstration", (*PUBLISHING, *DRAWING), "publish")
     from voile.evaluate.demo import run
 
     with progress_bar() as progress:

@@ -10,6 +10,7 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
+from voile.files import lies_within
 from voile.kinds.perturbed.publishing import collected_name, warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.publishing import key_of
@@ -66,7 +67,7 @@ def release_collected(
     each release down, with the local guarantee of its rows, and counts all of one store once.
     """
     signing = key_of(sign)
-    if target.resolve().is_relative_to(folder.resolve()):
+    if lies_within(target, folder):
         raise UsageError(f"{str(target)!r} is inside the store", hint="write it elsewhere")
     with snapshot(folder, spec) as taken:
         if not taken.count:

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from voile import system
 from voile.client import Spec, Submission
 from voile.errors import TableError, UsageError, spelled
-from voile.files import exclusive, sync
+from voile.files import check_name, exclusive, sync
 from voile.web import sqlite
 from voile.web.limits import RefusalError, unavailable
 from voile.web.writer import GroupWriter, WriterLimits
@@ -250,6 +251,7 @@ def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) ->
 
 def make_folder(folder: Path, *, begun: bool) -> None:
     """The store's own folder, which only its owner may look into."""
+    check_name(folder)
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
@@ -282,7 +284,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 def create_file(path: Path) -> None:
     """Make the file if there is none yet, readable by its owner only."""
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(system.open_file(path, new=True))
         sync(path.parent)
         sync(path.absolute().parent.parent)
 

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile import system
 from voile.errors import ReleaseError
 
 LARGEST_FOOTER = 2**23
@@ -141,14 +142,14 @@ def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
 def footer_of(handle: int, name: str) -> tuple[Compact, int]:
     """The footer, to be read, and where it begins."""
     size = os.fstat(handle).st_size
-    end = os.pread(handle, 8, max(0, size - 8))
+    end = system.read_at(handle, 8, max(0, size - 8))
     length = int.from_bytes(end[:4], "little")
-    if end[4:] != MARK or length > size - 12 or os.pread(handle, 4, 0) != MARK:
+    if end[4:] != MARK or length > size - 12 or system.read_at(handle, 4, 0) != MARK:
         raise ReleaseError(f"{name} is not a Parquet file")
     if length > LARGEST_FOOTER:
         raise ReleaseError(f"{name} has a footer of {length:,} bytes, more than {LARGEST_FOOTER:,}")
     begin = size - 8 - length
-    return Compact(os.pread(handle, length, begin)), begin
+    return Compact(system.read_at(handle, length, begin)), begin
 
 
 @dataclass(frozen=True)
@@ -206,11 +207,11 @@ def pages_in(handle: int, at: int, end: int) -> Iterator[Page]:
 
 def page_at(handle: int, at: int) -> Page:
     """The header of a page."""
-    content = os.pread(handle, HEADER_BYTES, at)
+    content = system.read_at(handle, HEADER_BYTES, at)
     try:
         return page_header(content)
     except IndexError:
-        return page_header(os.pread(handle, LARGEST_HEADER, at))
+        return page_header(system.read_at(handle, LARGEST_HEADER, at))
 
 
 def page_header(content: bytes) -> Page:

@@ -302,7 +302,7 @@ def write_descriptions(folder: Path, manifest: Manifest) -> None:
     texts = {README: kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
     files = list(manifest.files)
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_bytes(text.encode())
         files.append(file_entry(folder, folder / name))
     sealed = manifest.model_copy(update={"files": files}).sealed()
-    (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+    (folder / MANIFEST).write_bytes(sealed.text().encode())

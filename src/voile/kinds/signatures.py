@@ -5,7 +5,6 @@ They are in signature.json, which the manifest does not list: it is about the ma
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shlex
 import stat
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile import system
 from voile.errors import ReleaseError, UsageError, VoileError, spelled
 from voile.files import sync
 from voile.kinds.manifest import PARTIAL, SIGNATURE
@@ -288,14 +288,10 @@ def with_signature(release: Release, kept: list[Signature], key: SigningKey) -> 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One signs at a time: each adds to what the others have written."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if not os.path.samestat(os.fstat(handle), folder.stat()):
+    with system.folder_lock(folder) as same:
+        if not same:
             raise UsageError(f"{str(folder)!r} was replaced meanwhile", hint="sign it again")
         yield
-    finally:
-        os.close(handle)
 
 
 def put_beside(release: Release, content: bytes) -> None:
@@ -310,11 +306,11 @@ def put_beside(release: Release, content: bytes) -> None:
             prefix=f".{folder.name[:100]}{PARTIAL}", dir=folder.parent
         )
         with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), READABLE)
+            system.set_rights(file.fileno(), READABLE)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(beside).replace(target)
+        system.replace(Path(beside), target)
         sync(folder)
     except OSError as error:
         raise UsageError(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from voile import exchange
+from voile import system
 from voile.errors import UsageError, VoileError
 from voile.files import TEMPORARY, check_free, check_utf8, sync
 from voile.kinds.manifest import (
@@ -68,7 +68,7 @@ def put_back(target: Path) -> None:
         return
     left = moved_aside(target)
     if left is not None:
-        left.rename(target)
+        system.move(left, target)
         sync(target.absolute().parent)
 
 
@@ -163,7 +163,7 @@ class Staging:
             if self.target.exists():
                 self._replace()
             else:
-                self.folder.rename(self.target)  # fails if something appeared just now
+                system.move(self.folder, self.target)  # fails if something appeared just now
                 self.target.chmod(PUBLIC)
             sync(self.target)
             sync(self.target.parent)
@@ -174,17 +174,17 @@ class Staging:
         The folder that was written is the old release then. Else that is moved aside first, and
         kept until the new one is in its place.
         """
-        if exchange.exchanged(self.folder, self.target):
+        if system.exchanged(self.folder, self.target):
             self.target.chmod(PUBLIC)
             return
         aside = self.folder.with_name(self.folder.name.replace(PARTIAL, REPLACED))
-        self.target.rename(aside)
+        system.move(self.target, aside)
         try:
-            self.folder.rename(self.target)
+            system.move(self.folder, self.target)
         except BaseException:
             if self.folder.exists():
                 with suppress(FileNotFoundError):  # another run has put it back
-                    aside.rename(self.target)
+                    system.move(aside, self.target)
             raise
         self.target.chmod(PUBLIC)
         shutil.rmtree(aside, ignore_errors=True)
@@ -254,7 +254,7 @@ def reseal(folder: Path, manifest: Manifest, *, registered: bool) -> None:
     sealed = manifest.model_copy(update={"registered": registered}).sealed()
     if sealed.digest != manifest.digest:
         (folder / SIGNATURE).unlink(missing_ok=True)
-    (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+    (folder / MANIFEST).write_bytes(sealed.text().encode())
 
 
 def copy(release: Release, target: Path, *, overwrite: bool, pending: PendingEntry) -> Release:

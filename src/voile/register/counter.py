@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from voile import system
 from voile.files import sync
 from voile.records import Record
 from voile.register.store import RegisterError, Run, new_id
@@ -113,12 +114,12 @@ class RegisterCounter:
         content = json.dumps({"format": FORMAT} | change.to_dict()).encode() + b"\n"
         beside = path.with_name(f".{path.name}.{new_id()[:8]}")
         try:
-            handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            handle = system.open_file(beside, new=True)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            system.replace(beside, path)
             sync(path.absolute().parent)
         except OSError as error:
             raise RegisterError(

@@ -10,11 +10,11 @@ import hashlib
 import hmac
 import json
 import os
-import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile import system
 from voile.errors import UsageError, spelled
 from voile.files import sync
 
@@ -50,7 +50,7 @@ class KeyFile:
     def read(self) -> tuple[FingerprintKey, ...]:
         """The keys; none where there is no file."""
         try:
-            handle = os.open(self.path, os.O_RDONLY)
+            handle = system.open_file(self.path)
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -63,7 +63,7 @@ class KeyFile:
             return self._parsed(file.read(2**20))
 
     def _check_rights(self, handle: int) -> None:
-        if os.name == "posix" and stat.S_IMODE(os.fstat(handle).st_mode) & 0o077:
+        if not system.is_private(os.fstat(handle)):
             raise UsageError(
                 f"others may read the register's key {str(self.path)!r}",
                 hint=f"chmod 600 {self.path}",
@@ -108,7 +108,7 @@ class KeyFile:
         )
         try:
             self.path.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            handle = system.open_file(beside, new=True)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -116,7 +116,7 @@ class KeyFile:
             if new:
                 self._link(beside)
             else:
-                beside.replace(self.path)
+                system.replace(beside, self.path)
             sync(self.path.absolute().parent)
         except OSError as error:
             raise UsageError(
@@ -130,6 +130,6 @@ class KeyFile:
     def _link(self, beside: Path) -> None:
         """Give it its name, unless another program was first."""
         try:
-            os.link(beside, self.path)
+            system.place_new(beside, self.path)
         except FileExistsError:
             return

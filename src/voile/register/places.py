@@ -6,10 +6,10 @@ Nothing here is written; folders and files are made where an entry is.
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile import system
 from voile.errors import UsageError, spelled
 
 REGISTER, KEY = "VOILE_REGISTER", "VOILE_REGISTER_KEY"
@@ -65,8 +65,4 @@ def data_folder() -> Path:
             "the register has no place: this user has no home folder",
             hint=f"name it with {spelled('register', 'PATH')} or the variable {REGISTER}",
         ) from None
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "voile"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "voile"
-    return home / ".local" / "share" / "voile"
+    return system.data_folder(home) / "voile"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from voile import system
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.files import check_free, sync
@@ -334,7 +335,7 @@ class Register:
             written: list[Path] = []
             for made, path in ((other.place.key, key), (beside, to)):
                 if made.exists():
-                    made.replace(path)
+                    system.replace(made, path)
                     written.insert(0, path)
             sync(to.absolute().parent)
         finally:

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from voile import system
 from voile.errors import UsageError, VoileError, spelled
-from voile.files import sync
+from voile.files import check_name, sync
 from voile.register.places import RegisterPlace
 from voile.web import sqlite as files
 
@@ -150,18 +151,19 @@ class SqliteRegister(RegisterStore):
         """Make the file beside its place, whole, and give it its name; others may be first."""
         if self.exists():
             return
+        check_name(self.path)
         try:
             make_folder(self.path.absolute().parent)
             beside = self.path.with_name(f".{self.path.name}.{new_id()[:8]}")
-            os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            os.close(system.open_file(beside, new=True))
             try:
                 fill(beside)
                 sync(beside)
-                os.link(beside, self.path)
+                system.place_new(beside, self.path)
             except FileExistsError:
                 pass
             finally:
-                beside.unlink()
+                beside.unlink(missing_ok=True)
             sync(self.path.absolute().parent)
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error

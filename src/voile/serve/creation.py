@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from voile import system
 from voile.engines import connect
 from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.table import Table
 from voile.errors import UsageError, VoileError, spelled
-from voile.files import check_utf8, sha256, sync
+from voile.files import check_name, check_utf8, sha256, sync
 from voile.kinds.domain import choose_schema
 from voile.kinds.registration import Departure, Registration
 from voile.privacy.guarantee import Guarantee
@@ -253,6 +254,7 @@ def check_place(folder: Path) -> None:
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
+    check_name(folder)
     if folder.exists() or folder.is_symlink():
         raise UsageError(
             f"{str(folder)!r} exists already",
@@ -332,8 +334,8 @@ def checked_name(name: str) -> str:
 def write_setting(folder: Path, setting: Setting) -> None:
     """Write the setting, readable by its owner only, and wait until it is on disk."""
     path = folder / FILE
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    handle = system.open_file(path, new=True)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
         json.dump(setting.to_dict(), file, ensure_ascii=False, indent=2)
         file.write("\n")
         file.flush()
@@ -346,7 +348,7 @@ def put_in_place(begun: Path, folder: Path) -> None:
         path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     sync(begun / TABLE)
     sync(begun)
-    begun.rename(folder)
+    system.move(begun, folder)
     sync(folder.absolute().parent)
 
 

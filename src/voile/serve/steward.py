@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from voile import system
 from voile.errors import UsageError, spelled
 from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import Change, noise_law
@@ -31,7 +32,7 @@ from voile.serve.setting import ACCOUNTED_AT, Setting
 def token_file(path: Path) -> Iterator[TextIO]:
     """A new file that only its owner can read, for a token; gone again if none is made."""
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        handle = system.open_file(path, new=True)
     except FileExistsError:
         raise UsageError(
             f"{str(path)!r} exists already", hint="a token is never written over: name a new file"
@@ -40,12 +41,12 @@ def token_file(path: Path) -> Iterator[TextIO]:
         raise UsageError(
             f"cannot write {str(path)!r}: {error.strerror}", hint="name another file"
         ) from None
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        try:
+    try:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
             yield file
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:

@@ -12,16 +12,15 @@ import json
 import os
 import pickle
 import re
-import signal
 import socket
 import struct
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from voile import system
 from voile.errors import QueryError, UsageError, VoileError
 from voile.query.predicate import Atom, Expression
 from voile.query.quoting import quote_identifier
@@ -159,27 +158,11 @@ def warm_up(setting: Setting) -> list[str]:
             (asked[0], " or ".join(asked[:2])))]  # fmt: skip
 
 
-def bound_memory() -> None:
-    """Let no question take more than `MEMORY` beyond what is used now."""
-    with suppress(ImportError, OSError, ValueError):  # not everywhere
-        import resource  # noqa: PLC0415  (not everywhere)
-
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
-        used = int(pages) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-
-
 def spare_collections() -> None:
     """Keep objects that live until the end out of garbage collections, which delay answers."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def set_alarms(cpu: float, seconds: float) -> None:
-    """Be killed after so much time, whatever is running then; 0 for never."""
-    signal.setitimer(signal.ITIMER_PROF, cpu)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def work(connection: socket.socket) -> None:
@@ -190,22 +173,21 @@ def work(connection: socket.socket) -> None:
     reader = QuestionReader(Setting.from_dict(json.loads(first)), time.process_time)
     for sql in warm_up(reader.setting):
         reader.read(sql)
-    bound_memory()
+    system.limit_memory(MEMORY)
     spare_collections()
-    for ending in (signal.SIGPROF, signal.SIGALRM):
-        signal.signal(ending, signal.SIG_DFL)  # which ends the process, also in the midst of C
+    system.arm_alarms()
     send(connection, b"ready")
     while (message := receive(connection)) is not None:
-        set_alarms(CPU_SECONDS, SECONDS)
+        system.set_alarms(CPU_SECONDS, SECONDS)
         reply = reply_to(reader, *json.loads(message))
         send(connection, encoded(reply))
-        set_alarms(0, 0)
+        system.set_alarms(0, 0)
         if isinstance(reply, TooMuch):
             return
 
 
 def main() -> None:
     """Work for the server at the other end of the socket."""
-    with socket.socket(fileno=int(sys.argv[1])) as connection, suppress(OSError):
+    with system.inherited_socket(sys.argv[1]) as connection, suppress(OSError):
         work(connection)
     os._exit(0)  # nothing is left to be tidied up

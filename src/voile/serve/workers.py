@@ -14,9 +14,7 @@ import io
 import json
 import os
 import pickle
-import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections import OrderedDict
@@ -27,6 +25,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
+from voile import system
 from voile.errors import QueryError, UsageError
 from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
@@ -45,7 +44,7 @@ STOPPED = Rate(0.1, 5)
 KEPT, KEPT_BYTES = 4096, 2**26
 """Questions that are remembered as they were read, and their bytes."""
 PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR",
-             "SYSTEMROOT", "VIRTUAL_ENV", "TZ")  # fmt: skip
+             "SYSTEMROOT", "TEMP", "TMP", "VIRTUAL_ENV", "TZ")  # fmt: skip
 """What a worker gets of the environment: others may be secrets."""
 RUN = "from voile.serve.worker import main; main()"
 START = 60.0
@@ -73,15 +72,8 @@ class Worker:
             # Arrow's own pool reserves more at once than a question may take.
             environment["ARROW_DEFAULT_MEMORY_POOL"] = "system"
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-            self._process = subprocess.Popen(  # noqa: S603  (this very Python)
-                [sys.executable, "-c", RUN, str(other.fileno())],
-                pass_fds=[other.fileno()],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the server
-            )
+            command = [sys.executable, "-c", RUN]
+            self._process = system.start_with_socket(command, other, environment)
         self._own = own
         send(own, json.dumps(setting.to_public()).encode())
         self.slow = False
@@ -121,13 +113,12 @@ class Worker:
     def give_way(self) -> None:
         """Let others have the processor first: this question is a long one."""
         self.slow = True
-        with suppress(OSError, AttributeError):
-            os.setpriority(os.PRIO_PGRP, self._process.pid, 10)
+        system.let_go_first(self._process)
 
     def kill(self) -> None:
         """End it, whatever it does; whoever waits for its answer sees that it is gone."""
         with suppress(OSError):
-            self._process.send_signal(signal.SIGKILL)
+            self._process.kill()
         self._process.wait()
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ from voile.estimate import Answer, checked_confidence, number, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.answer_plot import BETWEEN, Bar, Panel, drawing
 from voile.evaluate.drawing import FORMATS, load_altair
-from voile.files import write_whole
+from voile.files import lies_within, write_whole
 from voile.schema import Attribute, Bins, Interval, Range, WholeBins
 from voile.schema.attribute import value_words
 from voile.schema.schema import summary
@@ -401,7 +401,7 @@ def save(session: Session, file: str, content: bytes) -> None:
 
 def outside(session: Session, path: Path) -> Path:
     """The path, if it is not inside the release: one more file there would look like damage."""
-    if path.resolve().is_relative_to(session.release.path.resolve()):
+    if lies_within(path, session.release.path):
         raise UsageError(f"{str(path)!r} lies in the release", hint="write it elsewhere")
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {str(path.parent)!r}")

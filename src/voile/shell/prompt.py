@@ -24,6 +24,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
+from voile import system
+from voile.files import lies_within
 from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute, Value
@@ -320,7 +322,7 @@ def history_file() -> Path:
     """The path of the history, in the user's state folder."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
-        state = Path.home() / ".local" / "state"
+        state = system.state_folder(Path.home())
     return state / "voile" / "history"
 
 
@@ -328,7 +330,7 @@ def kept_history(session: Session) -> History:
     """The user's history file; memory only where it cannot be written."""
     try:
         path = history_file()
-        if path.resolve().is_relative_to(session.release.path.resolve()):
+        if lies_within(path, session.release.path):
             return InMemoryHistory()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)

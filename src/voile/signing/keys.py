@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voile import system
 from voile.errors import UsageError, spelled
 from voile.files import sync
 from voile.signing.openssh import (
@@ -459,7 +460,7 @@ def read_limited(path: Path, most: int, hint: str) -> bytes:
 def read_regular(path: Path, most: int) -> bytes:
     """The first bytes of a file; nothing else is waited for, such as a pipe or a terminal."""
     # A pipe without a writer opens at once, and is not read.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    handle = system.open_file(path)
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
@@ -473,7 +474,7 @@ def read_regular(path: Path, most: int) -> bytes:
 def check_mode(path: Path) -> None:
     """Refuse a private key that others may read, as ssh does."""
     state = path.stat()
-    if stat.S_ISREG(state.st_mode) and state.st_uid == os.getuid() and state.st_mode & 0o077:
+    if stat.S_ISREG(state.st_mode) and system.is_ours(state) and not system.is_private(state):
         raise UsageError(
             f"others may read {str(path)!r}: its permissions are {stat.S_IMODE(state.st_mode):04o}",
             hint=f"chmod 600 {path}; if others could read it, make a new key",
@@ -510,13 +511,13 @@ def place_new(path: Path, content: bytes, mode: int) -> None:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.absolute().parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                os.fchmod(file.fileno(), mode)
+                system.set_rights(file.fileno(), mode)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(beside, path)
+            system.place_new(Path(beside), path)
         finally:
-            Path(beside).unlink()
+            Path(beside).unlink(missing_ok=True)
         sync(path.absolute().parent)
     except OSError as error:
         raise UsageError(

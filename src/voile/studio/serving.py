@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile import system
 from voile.errors import UsageError, VoileError
 
 PATIENCE = 60
@@ -127,7 +126,7 @@ def say(**words: str) -> None:
 def end_with_studio() -> None:
     """The studio keeps our standard input open as long as it lives."""
     sys.stdin.read()
-    os.kill(os.getpid(), signal.SIGTERM)
+    system.end_this_process()
 
 
 if __name__ == "__main__":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from voile.system import BROKEN_PIPE
 from voile.terminal.escaping import console, escaped, json_text
 
 
@@ -38,7 +38,7 @@ def until_the_pipe_breaks() -> Iterator[None]:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(128 + signal.SIGPIPE) from None
+        raise SystemExit(BROKEN_PIPE) from None
 
 
 def broken_pipe() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from voile import system
 from voile.web.limits import party
 
 PER_ADDRESS, CONNECTIONS = 128, 1000
@@ -234,10 +235,4 @@ def guarded(connections: OpenConnections) -> type[asyncio.Protocol]:
 
 def allow_files(most: int) -> None:
     """Let this process have so many files open, where the system lets it."""
-    with suppress(ImportError, OSError, ValueError):
-        import resource  # noqa: PLC0415  (not everywhere)
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        ceiling = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        if soft != resource.RLIM_INFINITY and soft < ceiling:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, hard))
+    system.limit_files(most)

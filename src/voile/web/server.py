@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import uvicorn
 
+from voile import system
 from voile.errors import UsageError, spelled
 from voile.web.connections import (
     CONNECTIONS,
@@ -238,16 +238,8 @@ class WebServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """End gracefully on a signal; a second one ends at once."""
         loop = asyncio.get_running_loop()
-        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.getsignal(number) for number in ending}
-        for number in ending:
-            loop.add_signal_handler(number, self._stop)
-        try:
+        with system.handling_endings(loop, self._stop):
             yield
-        finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
 
     def _stop(self) -> None:
         self.force_exit = self.should_exit  # a second signal does not wait for open requests

@@ -22,7 +22,7 @@ import voile
 from tests.kinds.views.test_series import histories
 from tests.support.paths import ROOT
 from tests.support.sampling import proportion_at_least
-from voile import exchange
+from voile import system
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
 from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
@@ -474,7 +474,7 @@ def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
 
     monkeypatch.setattr(SeriesLedger, "plan", plan)
     monkeypatch.setattr(Path, "rename", rename)
-    monkeypatch.setattr(exchange, "exchanged", unable)
+    monkeypatch.setattr(system, "exchanged", unable)
     wishes: list[dict[str, Any]] = [{}, {"overwrite": True}, {"series": None}]
     for number, options in enumerate(wishes):
         to = tmp_path / ("plain.voile" if "series" in options else "1.voile")

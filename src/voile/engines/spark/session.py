@@ -58,10 +58,11 @@ NEEDED = ("numpy", "pyarrow", "cryptography")
 """Packages of the executors."""
 CARRIED = (
     "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
-    "storage.py", "units.py", "progress.py", "client", "engines", "estimate", "kinds/__init__.py",
-    "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py", "kinds/views", "kinds/perturbed",
-    "kinds/marginals", "learning", "noise", "options", "privacy", "register/__init__.py",
-    "register/places.py", "register/hashes.py", "register/gathering.py", "schema",
+    "storage.py", "system", "units.py", "progress.py", "client", "engines", "estimate",
+    "kinds/__init__.py", "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py", "kinds/views",
+    "kinds/perturbed", "kinds/marginals", "learning", "noise", "options", "privacy",
+    "register/__init__.py", "register/places.py", "register/hashes.py", "register/gathering.py",
+    "schema",
 )  # fmt: skip
 """Our modules that jobs are made of, and what these import."""
 USUAL_TASKS = 200

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voile import system
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import sync, write_whole
 from voile.kinds.views.series import SeriesHistory
@@ -266,7 +267,7 @@ def create(path: Path) -> None:
             hint=f"{spelled('ledger')} names a file",
         )
     try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        handle = system.open_file(path, new=True)
     except FileExistsError:
         return
     except OSError as error:

@@ -96,7 +96,9 @@ def classes() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         decades = Path(folder) / "age.csv"
         decades.write_text(
-            "".join(f"{age};{decade(age)};*\n" for age in range(20, 40)), encoding="utf-8"
+            "".join(f"{age};{decade(age)};*\n" for age in range(20, 40)),
+            encoding="utf-8",
+            newline="\n",
         )
         release = voile.publish(
             TABLE, "fulldomain", qi=["age", "nationality"], sensitive="score", k=3, l=2,

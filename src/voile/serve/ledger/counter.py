@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile import system
 from voile.errors import UsageError
 from voile.files import sync
 from voile.serve.ledger.base import LedgerError, RolledBackError
@@ -104,8 +105,8 @@ class Counter:
         """Make the file: durable when this returns, whole or not there."""
         beside = self.path.with_name(f".{self.path.name}.new")
         try:
-            write_synced(beside, self._said(0, head).ljust(2 * PLACE), os.O_CREAT | os.O_TRUNC, 0)
-            beside.replace(self.path)
+            write_synced(beside, self._said(0, head).ljust(2 * PLACE), 0, new=True)
+            system.replace(beside, self.path)
             sync(self.path.parent)
         except OSError as error:
             raise self._failed(error) from None
@@ -117,7 +118,7 @@ class Counter:
             raise self._gone()
         turn = self._turn + 1
         try:
-            write_synced(self.path, self._said(turn, head), 0, PLACE * (turn % 2))
+            write_synced(self.path, self._said(turn, head), PLACE * (turn % 2))
         except OSError as error:
             raise self._failed(error) from None
         self.head, self._turn = head, turn
@@ -148,11 +149,11 @@ class Counter:
         )
 
 
-def write_synced(path: Path, content: bytes, flags: int, offset: int) -> None:
+def write_synced(path: Path, content: bytes, offset: int, *, new: bool = False) -> None:
     """Write a few bytes, and wait until they are on disk."""
-    handle = os.open(path, os.O_WRONLY | flags, 0o600)
+    handle = system.open_file(path, write=True, create=new, truncate=new)
     try:
-        os.pwrite(handle, content, offset)
+        system.write_at(handle, content, offset)
         os.fsync(handle)
     finally:
         os.close(handle)

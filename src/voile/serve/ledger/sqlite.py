@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from voile import system
 from voile.errors import UsageError
 from voile.files import sync
 from voile.serve.ledger.base import LedgerError
@@ -27,7 +28,7 @@ OF_ONE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError)
 def begin_sqlite(path: Path, fill: Work[None]) -> None:
     """Make the file and its tables; only the owner may look into it."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.close(system.open_file(path, new=True))
     except FileExistsError:
         raise UsageError(
             f"there is a ledger in {str(path)!r} already", hint="name a new folder"

@@ -78,7 +78,7 @@ def build_task(
     schema = None if attribute is None else Schema.from_dict({"attributes": [attribute]})
     with tempfile.TemporaryDirectory(prefix="voile-") as folder:
         place = Path(folder) / "text"
-        place.write_text(text, encoding="utf-8")
+        place.write_text(text, encoding="utf-8", newline="\n")
         given: dict[str, Any] = {n: place if n in TEXTS else v for n, v in options.items()}
         try:
             found = column_hierarchy(table, column, schema=schema, **given)

@@ -20,6 +20,7 @@ from voile.engines.duckdb.sources.text import TextNotes
 from voile.engines.duckdb.sources.typed import hidden_gaps, read_texts, refuse_options
 from voile.errors import UsageError
 from voile.options.reading import ReadingOptions
+from voile.storage import is_url
 
 __all__ = ["SOURCE", "TextNotes", "attach", "hidden_gaps"]
 
@@ -61,7 +62,7 @@ def attach_any(con: Connection, spec: object, options: ReadingOptions, made: Tex
         name = attach_dataset(con, text.removeprefix("dataset:"))
     elif text.startswith(("postgresql://", "postgres://")):
         name = attach_postgres(con, text)
-    elif "://" in text:  # not repeated whole, it may hold a password
+    elif is_url(text):  # not repeated whole, it may hold a password
         scheme = text.partition("://")[0]
         raise UsageError(f"{scheme}:// is not read", hint=f"what is read: {READS}")
     else:

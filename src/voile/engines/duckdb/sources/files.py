@@ -32,12 +32,13 @@ from voile.engines.duckdb.sources.text import TextNotes, attach_text, spreadshee
 from voile.engines.duckdb.sources.typed import refuse_options
 from voile.errors import TableError, UsageError
 from voile.options.reading import ReadingOptions
+from voile.storage import is_url
 
 
 def files_of(text: str) -> list[Path]:
     """The files that a table's name stands for; none if it is not made of files, or not there."""
     try:
-        return [] if "://" in text else _find(_path_and_table(text)[0])[1]
+        return [] if is_url(text) else _find(_path_and_table(text)[0])[1]
     except (UsageError, OSError, ValueError):
         return []
 
