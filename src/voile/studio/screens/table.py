@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -98,9 +99,21 @@ def show(visit: Visit) -> Reply:
         )
         call = ShownCall("inspect", "", project.source, project.reading, script=script)
     context: dict[str, Any] = {"job": job, "reading": reading_fields(project.reading)}
+    context["hinted"] = hinted(job.hint)
     if job.ok:
         context |= looked_at(visit, job.data)
     return ScreenPage("table.html", context, [call])
+
+
+HINTED = re.compile(
+    rf"\b({'|'.join((*READ_CHOICES, 'separator', 'encoding', 'bad_rows'))})='([^']*)'"
+)
+"""Options of reading in a hint, as Python spells them."""
+
+
+def hinted(hint: str) -> list[tuple[str, str, str]]:
+    """The options that a refusal to read the file hints at, each with the words of its button."""
+    return [(name, value, mend_words(name, value)) for name, value in HINTED.findall(hint)]
 
 
 def looked_at(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,6 +168,12 @@ def mend_words(name: str, value: Any) -> str:
             return f"The {SIGNS.get(value, value)} begins decimals"
         case "thousands":
             return f"The {SIGNS.get(value, value)} stands between thousands"
+        case "encoding":
+            return f"Read its letters as {value}"
+        case "separator":
+            return f"The {SIGNS.get(value, value)} stands between cells"
+        case "bad_rows":
+            return "Leave out lines that cannot be read"
         case "dates":
             return f"Read dates {DATES.get(value, value)}"
         case _:
@@ -184,6 +203,15 @@ def mend(visit: Visit) -> Reply:
     name, value = found["settled_by"][int(place)]
     if name == "null_text":
         value = [*visit.project.reading.get("null_text", []), value]
+    visit.change(reading={**visit.project.reading, name: value})
+    return show(visit)
+
+
+def read_so(visit: Visit) -> Reply:
+    """Read the file as a refusal hinted."""
+    name, value = visit.form.get("name"), (visit.form.all("value") or [""])[0]
+    if (name, value) not in HINTED.findall(f"{name}={value!r}"):
+        raise UsageError(f"{name!r} is no option of reading", hint="choose one that is listed")
     visit.change(reading={**visit.project.reading, name: value})
     return show(visit)
 
@@ -330,6 +358,7 @@ SCREEN = Screen(
     show,
     actions={
         "role": set_roles, "mend": mend, "mend-all": mend_all, "keep": keep,
+        "read-so": read_so,
         "reading": set_reading, "person": set_person, "nulls": set_nulls,
     },
 )  # fmt: skip
