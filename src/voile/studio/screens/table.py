@@ -29,6 +29,12 @@ WHO = {
 }
 DATES = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "text": "as texts"}
 SIGNS = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
+WORDS_OF_MENDS = {
+    "null_text": "Read {} as missing", "decimal": "The {} begins decimals",
+    "thousands": "The {} stands between thousands", "dates": "Read dates {}",
+    "encoding": "Read its letters as {}", "separator": "The {} stands between cells",
+    "bad_rows": "Leave out lines that cannot be read",
+}  # fmt: skip
 READ_CHOICES: dict[str, Sequence[str]] = {
     "decimal": get_args(Decimal), "thousands": get_args(Thousands),
     "dates": get_args(DateOrder), "header": get_args(HeaderRow),
@@ -159,25 +165,10 @@ def mends_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def mend_words(name: str, value: Any) -> str:
     """What a mend does, on its button."""
-    match name:
-        case "na":
-            return "Read NA and the like as missing" if value else "Keep NA as a text"
-        case "null_text":
-            return f"Read {value!r} as missing"
-        case "decimal":
-            return f"The {SIGNS.get(value, value)} begins decimals"
-        case "thousands":
-            return f"The {SIGNS.get(value, value)} stands between thousands"
-        case "encoding":
-            return f"Read its letters as {value}"
-        case "separator":
-            return f"The {SIGNS.get(value, value)} stands between cells"
-        case "bad_rows":
-            return "Leave out lines that cannot be read"
-        case "dates":
-            return f"Read dates {DATES.get(value, value)}"
-        case _:
-            return f"Set {name} to {value}"
+    if name == "na":
+        return "Read NA and the like as missing" if value else "Keep NA as a text"
+    shown = repr(value) if name == "null_text" else {**SIGNS, **DATES}.get(value, value)
+    return WORDS_OF_MENDS.get(name, f"Set {name} to {{}}").format(shown)
 
 
 def keeping(mend: Mapping[str, Any]) -> dict[str, Any] | None:
