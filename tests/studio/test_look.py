@@ -561,6 +561,34 @@ def test_letters_of_another_encoding_take_one_click(
         assert not seen.errors
 
 
+@needs_browser
+def test_a_table_is_opened_mended_and_left_by_keys_alone(
+    browser: Browser, running: RunningStudio
+) -> None:
+    def reach(text: str) -> None:
+        """Tab to what has this text or id, as nobody with a mouse would."""
+        words = "[document.activeElement.id, document.activeElement.textContent.trim()]"
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if text in page.evaluate(words):
+                return
+        raise AssertionError(f"the keyboard does not come to {text!r}")
+
+    with tab(browser) as seen:
+        page = seen.page
+        page.goto(running.url)
+        reach("path")
+        page.keyboard.type("messy.csv")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Role of age")).to_be_visible(timeout=60_000)
+        reach("bulk-role")
+        page.keyboard.press("ArrowDown")
+        reach("Next: Codebook")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Codebook")
+        assert not seen.errors
+
+
 @pytest.mark.parametrize(
     ("hint", "options"),
     [("add encoding='cp1252'", [("encoding", "cp1252")]), ("add source='x'", []), ("", []),
