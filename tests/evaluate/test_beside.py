@@ -10,7 +10,14 @@ import pytest
 import voile
 from voile.errors import QueryError, UsageError
 from voile.evaluate.attack import guess_value
-from voile.evaluate.beside import answers_beside, counts_beside, summary_beside
+from voile.evaluate.beside import (
+    answers_beside,
+    check_question,
+    counts_beside,
+    ranges_beside,
+    round_step,
+    summary_beside,
+)
 
 ROWS = [(age, town, ill) for age in (20, 30, 40, 50) for town in "abc" for ill in ("no", "yes")
         for _ in range(3 + (age // 10) * (ill == "no") + 2 * (town == "a"))]  # fmt: skip
@@ -94,3 +101,64 @@ def test_a_guess_is_the_share_among_those_who_look_alike(exact: voile.Release) -
     for one in found:
         assert one.prior == pytest.approx(every[one.value] / len(ROWS))
         assert one.posterior == pytest.approx(alike[one.value] / alike.total())
+
+
+DAYS = [f"{2001 + n // 40}-{1 + n % 12:02}-{1 + n % 28:02}" for n in range(200)]
+
+
+def wide(tmp_path: Path) -> Path:
+    """Columns with more values than bars: numbers, decimals and days, some of them missing."""
+    path = tmp_path / "wide.csv"
+    lines = [f"{'' if n % 50 == 0 else 7 * n},{n / 8},{DAYS[n]},{'ab'[n % 2]}" for n in range(200)]
+    path.write_text("\n".join(["income,weight,day,ill", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_wide_columns_are_compared_in_ranges(tmp_path: Path) -> None:
+    path = wide(tmp_path)
+    release = voile.publish(
+        path, "mondrian", qi=["income", "weight", "day"], sensitive=["ill"], k=2, nulls="as-value",
+        error_model=False, register=False,
+    )  # fmt: skip
+    incomes = [7 * n for n in range(200) if n % 50]
+    found = {one.values[0]: one for one in ranges_beside(release, path, ["income"], most=10)}
+    assert len(found) == 8 and found["(missing)"].truth == 4
+    assert found["200–399"].truth == sum(200 <= one < 400 for one in incomes)
+    for column, most in (("weight", 12), ("day", 12), ("ill", 12)):
+        cells = ranges_beside(release, path, [column], most=most)
+        assert 2 <= len(cells) <= most + 1
+        assert sum(one.truth for one in cells) == 200
+        assert sum(one.estimate for one in cells) == pytest.approx(200)
+    years = ranges_beside(release, path, ["day"], most=12)
+    assert [one.values[0] for one in years] == ["2001", "2002", "2003", "2004", "2005"]
+    assert all(one.truth == 40 for one in years)
+    both = ranges_beside(release, path, ["income", "ill"], most=10)
+    assert len(both) == 16 and sum(one.truth for one in both) == 200
+    assert sum(one.estimate for one in both) == pytest.approx(200)
+
+
+@pytest.mark.parametrize(
+    ("least", "step"), [(0.03, 0.05), (1, 1), (7.7, 10), (200, 200), (201, 500)]
+)
+def test_steps_are_round(least: float, step: float) -> None:
+    assert round_step(least) == pytest.approx(step)
+
+
+KINDS = {"alter": "integer", "day": "date", "ill": "categorical", "file": "unsupported"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [("select avg(alter) from people", "not SQL"), ("select avg(age) from people", "'age'"),
+     ("drop table people", "DROP"), ("select * from people", "SELECT *"),
+     ("select count(*) from 'people.csv'", "no table")],
+)  # fmt: skip
+def test_questions_that_nobody_can_answer_are_refused(sql: str, words: str) -> None:
+    with pytest.raises(QueryError, match=words.replace("*", r"\*")):
+        check_question(sql, KINDS, "people")
+
+
+def test_a_question_is_read_whatever_values_the_columns_have() -> None:
+    check_question(
+        "select avg(\"alter\") from people where ill = 'x' and day > date '2020-01-01'", KINDS
+    )

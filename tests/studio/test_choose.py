@@ -21,7 +21,7 @@ import voile
 from tests.studio.conftest import RunningStudio, started
 from tests.support.browser import VARIANTS, needs_browser, overflow, serious, tab
 from tests.support.running import voile as run_voile
-from voile.errors import UsageError
+from voile.errors import UsageError, VoileError
 from voile.evaluate.losses import losses
 from voile.evaluate.planning import compare_methods
 from voile.progress import Silent
@@ -286,6 +286,29 @@ def test_wrong_inputs_are_refused_and_nothing_changes(
     with pytest.raises(UsageError):
         action(posted(visit, **fields))
     assert visit.project == before
+
+
+def test_a_question_that_cannot_be_read_is_refused_with_its_place(visit: Visit) -> None:
+    """It would stop all that is foreseen; a good one beside it is not lost either."""
+    visit.change(questions=[QUESTION])
+    typed = f"{QUESTION}\nselect avg(alter) from people"
+    with pytest.raises(VoileError) as raised:
+        promise.ask(posted(visit, questions=typed))
+    assert "line 1, column 12" in raised.value.message and raised.value.hint
+    assert visit.project.questions == [QUESTION]
+
+
+def test_a_question_of_a_column_that_was_left_out_stops_nothing(visit: Visit) -> None:
+    about_towns = "select count(*) from people where town = 'a'"
+    visit.change(questions=[about_towns, QUESTION])
+    visit.change(roles={**visit.project.roles, "town": "identifier"})
+    assert visit.questions == [QUESTION]
+    page = promise.show(visit)
+    assert isinstance(page, Reply)
+    assert ended(page.context["job"]).ok and ended(page.context["trials"]).ok
+    (unread,) = page.context["unread"]
+    assert unread["sql"] == about_towns and "'town'" in unread["why"]
+    assert preview.arguments(visit)["questions"] == [QUESTION]
 
 
 def test_what_follows_a_look_is_marked(visit: Visit) -> None:

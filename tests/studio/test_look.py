@@ -542,6 +542,62 @@ def test_a_wrong_file_is_told(
             expect(page.get_by_label("Between cells")).to_be_visible()
 
 
+@needs_browser
+def test_letters_of_another_encoding_take_one_click(
+    browser: Browser, running: RunningStudio, folder: Path
+) -> None:
+    lines = ["Straße;Alter;leer", *(f"Süd {n % 3};{n % 40};" for n in range(200))]
+    (folder / "latin.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    with tab(browser) as seen:
+        page = seen.page
+        page.goto(running.url)
+        page.fill("#path", "latin.csv")
+        page.get_by_role("button", name="Open", exact=True).click()
+        page.get_by_role("button", name="Read its letters as cp1252").click()
+        expect(page.get_by_label("Role of Straße")).to_be_visible(timeout=60_000)
+        expect(page.get_by_label("Role of leer")).to_have_value("identifier")  # no row has a value
+        page.get_by_role("link", name="Next: Codebook").click()
+        expect(page.locator("h1")).to_have_text("Codebook")
+        assert not seen.errors
+
+
+@needs_browser
+def test_a_table_is_opened_mended_and_left_by_keys_alone(
+    browser: Browser, running: RunningStudio
+) -> None:
+    def reach(text: str) -> None:
+        """Tab to what has this text or id, as nobody with a mouse would."""
+        words = "[document.activeElement.id, document.activeElement.textContent.trim()]"
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if text in page.evaluate(words):
+                return
+        raise AssertionError(f"the keyboard does not come to {text!r}")
+
+    with tab(browser) as seen:
+        page = seen.page
+        page.goto(running.url)
+        reach("path")
+        page.keyboard.type("messy.csv")
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Role of age")).to_be_visible(timeout=60_000)
+        reach("bulk-role")
+        page.keyboard.press("ArrowDown")
+        reach("Next: Codebook")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Codebook")
+        assert not seen.errors
+
+
+@pytest.mark.parametrize(
+    ("hint", "options"),
+    [("add encoding='cp1252'", [("encoding", "cp1252")]), ("add source='x'", []), ("", []),
+     ("use separator=';' or header='no'", [("separator", ";"), ("header", "no")])],
+)  # fmt: skip
+def test_hints_at_how_a_file_is_read_are_buttons(hint: str, options: list[Any]) -> None:
+    assert [(name, value) for name, value, _ in table_screen.hinted(hint)] == options
+
+
 def test_the_reading_of_a_form_is_strict() -> None:
     with pytest.raises(UsageError, match="not a whole number"):
         table_screen.whole("1e9", "lines")

@@ -256,6 +256,14 @@ def test_uploads_of_one_name_are_both_kept(
     assert sorted(path.read_text() for path in running.folder.glob("same*.csv")) == sorted(bodies)
 
 
+def test_the_same_file_again_is_not_copied_again(
+    own: Callable[..., tuple[int, dict[str, str], str]], running: RunningStudio
+) -> None:
+    (running.folder / "there.csv").write_text(PEOPLE)
+    places = {own("PUT", "/upload?name=there.csv", PEOPLE)[1]["hx-redirect"] for _ in range(2)}
+    assert places == {"/p/there"} and len([*running.folder.glob("there*.csv")]) == 1
+
+
 def test_a_form_that_is_too_large_is_refused_with_words(
     own: Callable[..., tuple[int, dict[str, str], str]],
 ) -> None:

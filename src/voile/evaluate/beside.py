@@ -5,8 +5,10 @@ Made from the private table, and for its steward alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -15,18 +17,29 @@ from voile.engines import connect
 from voile.errors import QueryError, UsageError, VoileError
 from voile.estimate import Estimate
 from voile.kinds.release import Release
+from voile.query import parse
 from voile.query.quoting import quote_identifier
 from voile.records import Record
+from voile.schema import Schema
 
 __all__ = [
-    "AnswerBeside", "CountBeside", "SummaryBeside", "answers_beside", "counts_beside",
-    "summary_beside",
+    "AnswerBeside", "CountBeside", "SummaryBeside", "answers_beside", "check_question",
+    "counts_beside", "ranges_beside", "summary_beside",
 ]  # fmt: skip
 
 MOST_CELLS = 200_000
 """Cells of a table of counts."""
 MOST_ROWS = 1_000
 """Rows of an answer that are compared."""
+MOST_VALUES = 2_000_000
+"""Values of a column that are put into ranges."""
+MISSING = "(missing)"
+"""What a cell of rows without a value is called."""
+ANY_VALUES: Mapping[str, dict[str, Any]] = {
+    "categorical": {"values": ["a"]}, "boolean": {"values": [True]}, "integer": {"range": [0, 1]},
+    "numeric": {"bins": [0.0, 1.0]}, "date": {"range": ["2000-01-01", "2000-01-02"]},
+}  # fmt: skip
+"""Some domain for every kind: names and kinds decide whether a question can be read."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,124 @@ def counts_beside(
         CountBeside(key, int(true), found.get(key, 0.0))
         for key, true in zip(keys, truth.tolist(), strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class ColumnGroups:
+    """How values of one column are put together: as SQL, and by hand."""
+
+    name: str
+    sql: str
+    labels: list[str]
+    of_values: list[int]
+    """The group of each value of the domain, in its order."""
+    of_key: Callable[[Any], int | None]
+    """The group that a key of the answer names."""
+
+
+def ranges_beside(
+    release: Release, table: Any, columns: Sequence[str], *, most: int, drop_nulls: bool = False
+) -> list[CountBeside]:
+    """Counts of columns beside the truth, in about `most` ranges where numbers or dates have more.
+
+    What has fewer values, and texts, keep them. The values of a cell are words.
+    """
+    groups = [column_groups(release.schema[name], most) for name in columns]
+    sizes = [len(one.labels) for one in groups]
+    if (cells := math.prod(sizes)) > MOST_CELLS:
+        raise UsageError(
+            f"{' and '.join(columns)} have {cells:,} values, too many to compare",
+            hint="choose columns with fewer values",
+        )
+    codes, _ = connect(table).columns_of_codes(release.schema, drop_nulls=drop_nulls)
+    at = [release.schema.names.index(name) for name in columns]
+    placed = [np.asarray(one.of_values)[codes[i]] for one, i in zip(groups, at, strict=True)]
+    truth = np.bincount(np.ravel_multi_index(placed, sizes), minlength=cells)
+    estimates = np.zeros(cells)
+    listed = ", ".join(f"{one.sql} as g{i}" for i, one in enumerate(groups))
+    keys = ", ".join(f"g{i}" for i in range(len(groups)))
+    named = quote_identifier(release.name)
+    for row in release.query(f"select {listed}, count(*) as n from {named} group by {keys}").rows:
+        *values, estimate = row.values()
+        where = [one.of_key(value) for one, value in zip(groups, values, strict=True)]
+        known = [place for place in where if place is not None]
+        if len(known) == len(groups):
+            estimates[np.ravel_multi_index(known, sizes)] += float(estimate.value)
+    every = np.stack(np.unravel_index(np.arange(cells), sizes), axis=1).tolist()
+    return [
+        CountBeside(
+            tuple(one.labels[i] for one, i in zip(groups, cell, strict=True)),
+            int(true),
+            float(said),
+        )
+        for cell, true, said in zip(every, truth.tolist(), estimates.tolist(), strict=True)
+    ]
+
+
+def column_groups(attribute: Any, most: int) -> ColumnGroups:
+    """The values of a column as they are, or in ranges of numbers or dates where there are many."""
+    name, column = attribute.name, quote_identifier(attribute.name)
+    if attribute.size > MOST_VALUES:
+        raise UsageError(
+            f"{name!r} has {attribute.size:,} values, too many to compare", hint="make bins of it"
+        )
+    values = list(attribute)
+    known = [value for value in values if value is not None]
+    if len(known) <= most or attribute.kind not in ("integer", "numeric", "date"):
+        place: dict[Any, int] = {value: i for i, value in enumerate(values)}
+        labels = [MISSING if value is None else str(value) for value in values]
+        return ColumnGroups(name, column, labels, [*place.values()], place.get)
+    if attribute.kind == "date":
+        return date_groups(name, column, values, most)
+    step = round_step((float(known[-1]) - float(known[0])) / most)
+    step = max(step, 1.0) if attribute.kind == "integer" else step
+    first, last = math.floor(known[0] / step), math.floor(known[-1] / step)
+    end = 1 if attribute.kind == "integer" else 0
+    labels = [f"{step * i:g}–{step * (i + 1) - end:g}" for i in range(first, last + 1)]
+    missing = [len(labels)] if None in values else []
+
+    def of_key(value: Any) -> int | None:
+        if value is None:
+            return missing[0] if missing else None
+        place = round(float(value)) - first
+        return place if 0 <= place <= last - first else None
+
+    of_values = [
+        missing[0] if value is None else math.floor(value / step) - first for value in values
+    ]
+    labels += [MISSING] if missing else []
+    return ColumnGroups(name, f"floor({column} / {step:.12g})", labels, of_values, of_key)
+
+
+def round_step(least: float) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is no less."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(times * power for times in (1, 2, 5, 10) if times * power >= least * (1 - 1e-9))
+
+
+def date_groups(name: str, column: str, values: Sequence[date | None], most: int) -> ColumnGroups:
+    """Dates by month, or by year where there are more months than are wanted."""
+    unit, length = "month", 7
+    texts = [str(value)[:7] for value in values if value is not None]
+    if len(set(texts)) > most:
+        unit, length = "year", 4
+    words = [MISSING if value is None else str(value)[:length] for value in values]
+    labels = list(dict.fromkeys(words))
+    place = {label: i for i, label in enumerate(labels)}
+    return ColumnGroups(
+        name, f"date_trunc('{unit}', {column})", labels, [place[word] for word in words],
+        lambda value: place.get(MISSING if value is None else str(value)[:length]),
+    )  # fmt: skip
+
+
+def check_question(sql: str, kinds: Mapping[str, str], name: str = "") -> None:
+    """Refuse a question that no release with these columns can read; `kinds` are by their names."""
+    attributes = [
+        {"name": column, "kind": kind, **ANY_VALUES[kind]}
+        for column, kind in kinds.items()
+        if kind in ANY_VALUES
+    ]
+    parse(sql, Schema.from_dict({"attributes": attributes}), called=name)
 
 
 def answers_beside(release: Release, table: Any, sql: str) -> list[AnswerBeside]:

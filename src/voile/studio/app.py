@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import hmac
 import re
 import secrets
@@ -251,7 +252,7 @@ class Routes:
         context = {
             **frame, **page.context, "studio": self._studio, "calls": page.calls,
             "title": page.title or frame["screen"].title, "template": page.template,
-            "groups": grouped(SCREENS),
+            "groups": grouped(SCREENS), "walk": neighbours(frame["screen"]),
         }  # fmt: skip
         if page.part:
             text = rendered(page.template, context)
@@ -319,6 +320,17 @@ def grouped(screens: Sequence[Screen]) -> list[tuple[str, list[Screen]]]:
     return [*found.items()]
 
 
+def neighbours(screen: Screen | Area) -> dict[str, Screen | None]:
+    """The screens before and after one of a project, in the order of the steps."""
+    place = next((i for i, one in enumerate(SCREENS) if one is screen), None)
+    if place is None:
+        return {"before": None, "after": None}
+    return {
+        "before": SCREENS[place - 1] if place else None,
+        "after": SCREENS[place + 1] if place + 1 < len(SCREENS) else None,
+    }
+
+
 def went(request: Request, to: str) -> Response:
     """On to another page, for htmx or for a browser; a header holds no other letters."""
     to = quote(to, safe="/?&=#%+:,;@!$'()*~")
@@ -378,12 +390,17 @@ async def received(request: Request, folder: Path, name: str) -> Path:
 
 
 def put_beside_others(file: Path, place: Path) -> Path:
-    """Give a file its name, or one with a number; what has the name already is left alone."""
+    """Give a file its name, or one with a number; what has the name already is left alone.
+
+    The same file again is the one that is there: private rows are not copied twice.
+    """
     for number in range(1, 10_000):
         name = place if number == 1 else place.with_stem(f"{place.stem}-{number}")
         try:
             name.hardlink_to(file)
         except FileExistsError:
+            if name.is_file() and filecmp.cmp(file, name, shallow=False):
+                return name
             continue
         return name
     raise UsageError(f"{place.name!r} is there too many times", hint="give the file another name")

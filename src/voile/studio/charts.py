@@ -34,7 +34,7 @@ def curve_chart(
          "axis": {"format": "~g", "tickCount": 6}}  # fmt: skip
     scale_y: dict[str, Any] = {"type": "log", "nice": False}
     field = {"field": "y", "type": "quantitative", "title": y, "scale": scale_y,
-             "axis": {"format": "~%"}}  # fmt: skip
+             "axis": {"format": "~%", "tickCount": 5}}  # fmt: skip
     lines = {
         "data": {"values": rows},
         "mark": {"type": "line", "point": True, "interpolate": "monotone", "clip": True},
@@ -68,8 +68,8 @@ def impossible(rows: Sequence[Mapping[str, Any]], most: float | None) -> list[Ch
         "encoding": {"y": {"field": "from", "type": "quantitative"}, "y2": {"field": "to"}},
     }
     words = {
-        "data": {"values": [{"y": most, "text": "of no use: nothing is published up here"}]},
-        "mark": {"type": "text", "align": "left", "baseline": "bottom", "x": 6, "dy": -4},
+        "data": {"values": [{"y": top, "text": "of no use: nothing is published up here"}]},
+        "mark": {"type": "text", "align": "left", "baseline": "top", "x": 8, "dy": 8},
         "encoding": {"y": {"field": "y", "type": "quantitative"}, "text": {"field": "text"}},
     }
     return [area, words]
@@ -124,7 +124,7 @@ def frontier_chart(data: Mapping[str, Any]) -> Chart:
     x = {"field": "x", "type": "quantitative", "title": "P_loss: what it tells about one person",
          "axis": {"tickCount": 6}}  # fmt: skip
     y = {"field": "y", "type": "quantitative", "title": "U_loss: what is lost about many",
-         "axis": {"format": "~e", "tickCount": 5}}  # fmt: skip
+         "axis": {"format": "~g", "tickCount": 5}}  # fmt: skip
     bound = {
         "data": {"values": [{"x": one["p_loss"], "y": one["lower"]} for one in data["certified"]]},
         "mark": {"type": "area", "opacity": 0.16, "color": "#c2571a", "clip": True},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from voile.errors import VoileError
 from voile.studio.calls import ShownCall
 from voile.studio.jobs import AT_ONCE, Job
 from voile.studio.project import ROLES, Project
@@ -89,6 +90,32 @@ class Visit:
         if job.ok:
             self.open.give_roles(job.data["attributes"])
         return job
+
+    def readable(self, questions: Sequence[str]) -> tuple[list[str], list[dict[str, str]]]:
+        """The questions that the columns can answer, and the others, with what is wrong."""
+        from voile.evaluate.beside import check_question  # noqa: PLC0415  (loads a parser)
+
+        job = self.inspected()
+        if not job.ok:
+            return [], []
+        kinds = {one["name"]: one["kind"] for one in job.data["attributes"]}
+        kept = {name: kinds[name] for name in self.project.columns([*kinds])}
+        read, wrong = [], []
+        for sql in questions:
+            try:
+                check_question(sql, kept, job.data["name"])
+                read.append(sql)
+            except VoileError as error:
+                wrong.append({"sql": sql, "why": error.message, "hint": error.hint})
+        return read, wrong
+
+    @property
+    def questions(self) -> list[str]:
+        """The steward's questions that can be read: another must not stop what is foreseen of them.
+
+        One that could be read cannot any more when its column is left out.
+        """
+        return self.readable(self.project.questions)[0]
 
     def column_names(self) -> list[str]:
         """The columns of the table; none as long as it is being read."""

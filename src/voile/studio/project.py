@@ -23,7 +23,7 @@ MOST_BYTES = 4 * 2**20
 
 Role = Literal["identifier", "quasi-identifier", "sensitive", "other"]
 ROLES: dict[Role, str] = {
-    "identifier": "Names a person. It is left out.",
+    "identifier": "Names a person, or is of no use. It is left out.",
     "quasi-identifier": "Others may know it of a person, and find their row by it.",
     "sensitive": "Nobody is to learn it of a person.",
     "other": "Published, and neither known to others nor secret.",
@@ -197,7 +197,8 @@ class Project(Stored):
 
 def suggested_role(column: Mapping[str, Any]) -> Role:
     """The role that fits what a column looks like."""
-    if column["identifier"] or column["kind"] == "unsupported":
+    empty = not column["distinct"] and column["nulls"]
+    if column["identifier"] or column["kind"] == "unsupported" or empty:
         return "identifier"
     if SENSITIVE_NAME.search(column["name"]):
         return "sensitive"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, get_args
 
 import voile
@@ -11,7 +12,7 @@ from voile.evaluate.codebook import codebook_effects
 from voile.progress import Progress
 from voile.schema import Schema
 from voile.schema.infer import nice_bins
-from voile.studio.calls import ShownCall
+from voile.studio.calls import ShownCall, publish_call
 from voile.studio.jobs import AT_ONCE, Job
 from voile.studio.listing import listing
 from voile.studio.pages import Download, Form, Reply, Screen, ScreenPage, Visit
@@ -104,7 +105,11 @@ def show(visit: Visit) -> Reply:
     kept = project.columns([one["name"] for one in job.data["attributes"]])
     if project.codebook != "learnt" and kept:
         context |= entries(visit, kept)
-    return ScreenPage("codebook.html", context, [schema_call(visit, kept)])
+    calls = [schema_call(visit, kept)]
+    if project.codebook == "learnt":  # publishing does it; a codebook file would read values off
+        with suppress(UsageError):
+            calls = [publish_call(project, visit.column_names())]
+    return ScreenPage("codebook.html", context, calls)
 
 
 def schema_call(visit: Visit, kept: Sequence[str]) -> ShownCall:

@@ -80,7 +80,7 @@ def show(visit: Visit) -> Reply:
     context: dict[str, Any] = {
         "looked": looked, "missing": [], "job": None, "data": None, "chart": None,
         "sensitive": [], "asked_sensitive": "", "grid": "few", "measured": None,
-        "percent": per_cent,
+        "percent": per_cent, "questions": visit.questions,
         "chosen": described(visit.project.method, visit.project.options), "rows": [],
     }  # fmt: skip
     if not looked.ok:
@@ -143,7 +143,7 @@ def measuring(visit: Visit, *, begin: bool) -> Job | None:
     """The job that measures all candidates."""
     project = visit.project
     arguments = {
-        **task_arguments(visit), "questions": project.questions,
+        **task_arguments(visit), "questions": visit.questions,
         "candidates": [{"method": c.method, "options": c.options} for c in project.candidates],
     }  # fmt: skip
     if begin:

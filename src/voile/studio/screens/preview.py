@@ -23,6 +23,8 @@ MOST_COLUMNS = 12
 """Columns that are shown at once."""
 MOST_BARS = 60
 """Values of a column that are drawn; the most frequent ones."""
+MOST_RANGES, MOST_HEAT_RANGES = 40, 24
+"""Ranges of numbers or dates, where a column has more values; in a heat map, of each column."""
 MOST_HEAT = 2_500
 """Cells of a heat map."""
 
@@ -73,16 +75,16 @@ def make_task(
 
 
 def column_beside(release: Any, table: Any, name: str, *, drop: bool) -> dict[str, Any]:
-    """The values of a column with their counts; of many, the most frequent."""
-    from voile.evaluate.beside import counts_beside  # noqa: PLC0415
+    """The values of a column with their counts, numbers and dates in ranges; of many texts, the
+    most frequent."""
+    from voile.evaluate.beside import ranges_beside  # noqa: PLC0415
 
     try:
-        counts = counts_beside(release, table, [name], drop_nulls=drop)
+        counts = ranges_beside(release, table, [name], most=MOST_RANGES, drop_nulls=drop)
     except VoileError as error:
         return {"name": name, "counts": [], "left": 0, "error": error.message}
     listed = [
-        {"value": str(one.values[0]), "truth": one.truth, "estimate": one.estimate}
-        for one in counts
+        {"value": one.values[0], "truth": one.truth, "estimate": one.estimate} for one in counts
     ]
     often = sorted(listed, key=itemgetter("truth"), reverse=True)[:MOST_BARS]
     kept = listed if len(listed) <= MOST_BARS else often
@@ -91,23 +93,21 @@ def column_beside(release: Any, table: Any, name: str, *, drop: bool) -> dict[st
 
 def heat_beside(release: Any, table: Any, pair: list[str], *, drop: bool) -> dict[str, Any]:
     """The two-way table of two columns."""
-    from voile.evaluate.beside import counts_beside  # noqa: PLC0415
+    from voile.evaluate.beside import ranges_beside  # noqa: PLC0415
 
     if len(pair) < 2 or pair[0] == pair[1]:
         return {"cells": [], "error": "Choose two different columns."}
-    sizes = [release.schema[name].size for name in pair]
-    if sizes[0] * sizes[1] > MOST_HEAT:
-        text = f"{pair[0]} and {pair[1]} have {sizes[0] * sizes[1]:,} cells: too many to draw."
-        return {"cells": [], "error": text}
     try:
-        counts = counts_beside(release, table, pair, drop_nulls=drop)
+        counts = ranges_beside(release, table, pair, most=MOST_HEAT_RANGES, drop_nulls=drop)
     except VoileError as error:
         return {"cells": [], "error": error.message}
+    if len(counts) > MOST_HEAT:
+        text = f"{pair[0]} and {pair[1]} have {len(counts):,} cells: too many to draw."
+        return {"cells": [], "error": text}
     cells = [
-        {"a": str(one.values[0]), "b": str(one.values[1]), "truth": one.truth,
-         "estimate": one.estimate}
+        {"a": one.values[0], "b": one.values[1], "truth": one.truth, "estimate": one.estimate}
         for one in counts
-    ]  # fmt: skip
+    ]
     return {"cells": cells, "error": ""}
 
 
@@ -131,7 +131,7 @@ def arguments(visit: Visit) -> dict[str, Any]:
     kept = visit.open.remembered
     return {
         **task_arguments(visit), "method": one.method, "options": one.options,
-        "coins": kept.get("preview.coins", 1), "questions": visit.project.questions,
+        "coins": kept.get("preview.coins", 1), "questions": visit.questions,
         "pair": kept.get("preview.pair", []), "first": kept.get("preview.first", 0),
     }  # fmt: skip
 
@@ -175,7 +175,7 @@ def calls_of(visit: Visit) -> list[ShownCall]:
     coins = visit.open.remembered.get("preview.coins", 1)
     options |= {"simulate_seed": coins, "output": PLACE}
     name = visit.inspected().data["name"]
-    sql = project.questions[0] if project.questions else f'select count(*) from "{name}"'
+    sql = visit.questions[0] if visit.questions else f'select count(*) from "{name}"'
     return [
         ShownCall("publish", "voile.publish", project.source, project.reading, options=options),
         QueryCall("query", "query", PLACE, positional=[sql]),

@@ -187,7 +187,8 @@ def show(visit: Visit) -> Reply:
         "job": None, "trials": None, "wanted": None, "missing": [], "requirement": "k",
         "requirements": list(REQUIREMENTS), "sliders": [], "data": None, "plane": None,
         "name": looked.data["name"] if looked.ok else "", "sent": sent_points, "lines": lines_of,
-        "percent": per_cent, "advice": listed_changes,
+        "percent": per_cent, "advice": listed_changes, "questions": visit.questions,
+        "unread": visit.readable(project.questions)[1],
     }  # fmt: skip
     if not looked.ok:
         return ScreenPage("promise.html", context, [plan_call(visit)])
@@ -218,7 +219,7 @@ def comparison(visit: Visit) -> Job:
     project = visit.project
     job = visit.work(
         "promise.compare", title="Comparing methods", **task_arguments(visit),
-        questions=project.questions, epsilon=project.planned,
+        questions=visit.questions, epsilon=project.planned,
     )  # fmt: skip
     if job.ok:
         visit.open.note_look("how far a trial of each method was off on the table")
@@ -229,7 +230,7 @@ def trials(visit: Visit, method: str, points: Sequence[dict[str, Any]], title: s
     """Trial releases at some points; to see how far they are off is a look."""
     visit.open.note_look(f"how far trials of {described(method, {})} were off on the table")
     return visit.work(
-        "promise.trials", title=title, **task_arguments(visit), questions=visit.project.questions,
+        "promise.trials", title=title, **task_arguments(visit), questions=visit.questions,
         method=method, points=list(points),
     )  # fmt: skip
 
@@ -238,7 +239,7 @@ def epsilon_panel(visit: Visit) -> dict[str, Any]:
     """The slider for ε, all methods, and one's own questions."""
     project, job = visit.project, comparison(visit)
     found: dict[str, Any] = {"job": job}
-    if project.questions:
+    if visit.questions:
         tried = trials(visit, project.method, [{"epsilon": e} for e in FEW_EPSILONS],
                        "Asking your questions of trial releases")  # fmt: skip
         found["trials"] = tried
@@ -247,7 +248,7 @@ def epsilon_panel(visit: Visit) -> dict[str, Any]:
     if not job.ok:
         return found
     points = epsilon_points(job.data)
-    if project.questions and found["trials"].ok:
+    if visit.questions and found["trials"].ok:
         points = question_cells(points, found["trials"].data)
     at = nearest(points, project.options.get("epsilon", 1.0))
     slider = {"id": "epsilon", "label": "ε, the strength of the promise", "points": points,
@@ -262,10 +263,10 @@ def wanted(visit: Visit, job: Job) -> dict[str, Any]:
     """Which ε gives the error that was asked for: of one's questions, or of counts that matter."""
     project = visit.project
     error = project.max_error
-    if project.questions:
+    if visit.questions:
         asked = visit.work(
             "promise.need", title=f"Finding the ε for ± {error:g}", **task_arguments(visit),
-            questions=project.questions, max_error=error,
+            questions=visit.questions, max_error=error,
         )  # fmt: skip
         epsilon = asked.data["needed"]["epsilon"] if asked.ok else None
         return {"job": asked, "epsilon": epsilon, "of": "the numbers of your questions"}
@@ -283,7 +284,7 @@ def view_panel(visit: Visit) -> dict[str, Any]:
     options = view_options(project.options)
     job = visit.work(
         "promise.view", title="Planning a noisy view", **task_arguments(visit),
-        questions=project.questions, options=options, max_error=project.max_error,
+        questions=visit.questions, options=options, max_error=project.max_error,
     )  # fmt: skip
     if not job.ok:
         return {"job": job}
@@ -375,7 +376,7 @@ def plan_call(visit: Visit) -> ShownCall:
     """The comparison as a command."""
     project = visit.project
     options = publish_options(project, visit.column_names(), method="auto", options={})
-    options |= {"on": list(project.questions)} if project.questions else {}
+    options |= {"on": visit.questions} if visit.questions else {}
     options |= {"epsilon": project.planned} if project.planned != 1 else {}
     return ShownCall("plan", "voile.evaluate.planning.compare_methods", project.source,
                 project.reading, options=options,
@@ -389,7 +390,7 @@ def view_call(visit: Visit) -> ShownCall:
         project, visit.column_names(), method="alphabeta", options=view_options(project.options)
     )
     del options["method"]
-    options |= {"on": list(project.questions)} if project.questions else {}
+    options |= {"on": visit.questions} if visit.questions else {}
     options |= {} if project.max_error is None else {"max_error": project.max_error}
     return ShownCall("plan", "voile.evaluate.planning.plan_table", project.source, project.reading,
                 options=options, imports="import voile.evaluate.planning")  # fmt: skip
@@ -483,6 +484,10 @@ def ask(visit: Visit) -> Reply:
             raise UsageError(
                 f"{line[:60]!r} is not a question in SQL", hint="such as select count(*) from …"
             )
+    for wrong in visit.readable(asked)[1]:
+        if wrong["sql"] not in visit.project.questions:
+            # What was typed stays in its field, to be mended there.
+            raise UsageError(wrong["why"], hint=wrong["hint"])
     visit.change(questions=asked)
     return show(visit)
 

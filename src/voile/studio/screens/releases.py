@@ -40,12 +40,18 @@ HISTORY = 50
 FILES = {"json": "application/json", "csv": "text/csv; charset=utf-8",
          "safe.csv": "text/csv; charset=utf-8",
          "parquet": "application/vnd.apache.parquet"}  # fmt: skip
-RESERVED = frozenset(
-    {"all", "and", "any", "as", "case", "cast", "cross", "distinct", "else", "end", "except",
-     "exists", "from", "full", "group", "having", "in", "inner", "intersect", "is", "join", "left",
-     "like", "limit", "natural", "not", "null", "offset", "on", "or", "order", "outer", "right",
-     "select", "table", "then", "union", "using", "values", "when", "where", "with"}
-)  # fmt: skip
+WORDS_OF_SQL = (
+    "all alter analyse analyze and any array as asc asymmetric between both by case cast check "
+    "collate column constraint create cross cube day default deferrable desc describe distinct "
+    "do drop else end except exists false fetch for force foreign from full glob grant group "
+    "having if ilike in initially inner insert install intersect into is join lambda lateral "
+    "leading left like limit lock map month natural not notnull null offset on only or order "
+    "outer pivot pivot_longer pivot_wider placing positional primary qualify references "
+    "returning revoke right rollback rollup select show some summarize symmetric table "
+    "tablesample then to trailing true union unique unpivot using values variadic when where "
+    "window with year"
+)
+RESERVED = frozenset(WORDS_OF_SQL.split())
 """Words that are no name of a table unless they are quoted."""
 CONFIDENCES = (0.9, 0.95, 0.99)
 

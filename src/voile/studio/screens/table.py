@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -28,6 +29,12 @@ WHO = {
 }
 DATES = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "text": "as texts"}
 SIGNS = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
+WORDS_OF_MENDS = {
+    "null_text": "Read {} as missing", "decimal": "The {} begins decimals",
+    "thousands": "The {} stands between thousands", "dates": "Read dates {}",
+    "encoding": "Read its letters as {}", "separator": "The {} stands between cells",
+    "bad_rows": "Leave out lines that cannot be read",
+}  # fmt: skip
 READ_CHOICES: dict[str, Sequence[str]] = {
     "decimal": get_args(Decimal), "thousands": get_args(Thousands),
     "dates": get_args(DateOrder), "header": get_args(HeaderRow),
@@ -98,9 +105,21 @@ def show(visit: Visit) -> Reply:
         )
         call = ShownCall("inspect", "", project.source, project.reading, script=script)
     context: dict[str, Any] = {"job": job, "reading": reading_fields(project.reading)}
+    context["hinted"] = hinted(job.hint)
     if job.ok:
         context |= looked_at(visit, job.data)
     return ScreenPage("table.html", context, [call])
+
+
+HINTED = re.compile(
+    rf"\b({'|'.join((*READ_CHOICES, 'separator', 'encoding', 'bad_rows'))})='([^']*)'"
+)
+"""Options of reading in a hint, as Python spells them."""
+
+
+def hinted(hint: str) -> list[tuple[str, str, str]]:
+    """The options that a refusal to read the file hints at, each with the words of its button."""
+    return [(name, value, mend_words(name, value)) for name, value in HINTED.findall(hint)]
 
 
 def looked_at(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,19 +165,10 @@ def mends_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def mend_words(name: str, value: Any) -> str:
     """What a mend does, on its button."""
-    match name:
-        case "na":
-            return "Read NA and the like as missing" if value else "Keep NA as a text"
-        case "null_text":
-            return f"Read {value!r} as missing"
-        case "decimal":
-            return f"The {SIGNS.get(value, value)} begins decimals"
-        case "thousands":
-            return f"The {SIGNS.get(value, value)} stands between thousands"
-        case "dates":
-            return f"Read dates {DATES.get(value, value)}"
-        case _:
-            return f"Set {name} to {value}"
+    if name == "na":
+        return "Read NA and the like as missing" if value else "Keep NA as a text"
+    shown = repr(value) if name == "null_text" else {**SIGNS, **DATES}.get(value, value)
+    return WORDS_OF_MENDS.get(name, f"Set {name} to {{}}").format(shown)
 
 
 def keeping(mend: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -184,6 +194,15 @@ def mend(visit: Visit) -> Reply:
     name, value = found["settled_by"][int(place)]
     if name == "null_text":
         value = [*visit.project.reading.get("null_text", []), value]
+    visit.change(reading={**visit.project.reading, name: value})
+    return show(visit)
+
+
+def read_so(visit: Visit) -> Reply:
+    """Read the file as a refusal hinted."""
+    name, value = visit.form.get("name"), (visit.form.all("value") or [""])[0]
+    if (name, value) not in HINTED.findall(f"{name}={value!r}"):
+        raise UsageError(f"{name!r} is no option of reading", hint="choose one that is listed")
     visit.change(reading={**visit.project.reading, name: value})
     return show(visit)
 
@@ -330,6 +349,7 @@ SCREEN = Screen(
     show,
     actions={
         "role": set_roles, "mend": mend, "mend-all": mend_all, "keep": keep,
+        "read-so": read_so,
         "reading": set_reading, "person": set_person, "nulls": set_nulls,
     },
 )  # fmt: skip

@@ -126,7 +126,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const steps = document.querySelector(".steps"), here = steps?.querySelector("[aria-current]");
   if (here) steps.scrollLeft = here.offsetLeft - steps.offsetLeft - 16;
 });
-document.addEventListener("htmx:after:swap", prepare);
+document.addEventListener("htmx:after:swap", () => {
+  prepare();
+  // Where the button that was pressed is gone, the keyboard goes on in the content, not at the top.
+  if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+});
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;

@@ -8,9 +8,13 @@
 export const MOST_GROUPS = 2;
 const LISTED = 40; // bars of a column
 const WORDS = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const RESERVED = new Set(("all and any as asc between by case cast cross day desc distinct else end except exists false "
-  + "from full group having in inner intersect is join left like limit month natural not null offset on or order outer "
-  + "right select table then true union using values when where with year").split(" "));
+const RESERVED = new Set(("all alter analyse analyze and any array as asc asymmetric between both by case cast check collate column "
+  + "constraint create cross cube day default deferrable desc describe distinct do drop else end except exists false "
+  + "fetch for force foreign from full glob grant group having if ilike in initially inner insert install intersect "
+  + "into is join lambda lateral leading left like limit lock map month natural not notnull null offset on only or "
+  + "order outer pivot pivot_longer pivot_wider placing positional primary qualify references returning revoke right "
+  + "rollback rollup select show some summarize symmetric table tablesample then to trailing true union unique "
+  + "unpivot using values variadic when where window with year").split(" "));
 
 export const name = (text) => (WORDS.test(text) && !RESERVED.has(text.toLowerCase())
   ? text : `"${text.replaceAll('"', '""')}"`);
