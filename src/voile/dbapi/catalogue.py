@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
+import sqlglot
 from sqlglot import exp
 
 from voile import __version__
@@ -30,15 +31,16 @@ PRELUDE = (
     "CREATE MACRO pg_encoding_to_char(x) AS 'UTF8'",
     "CREATE MACRO pg_get_partkeydef(x) AS NULL::VARCHAR",
     "CREATE MACRO quote_ident(x) AS '\"' || replace(x, '\"', '\"\"') || '\"'",
-    "CREATE VIEW pg_roles AS SELECT 10::BIGINT AS oid, 'voile' AS rolname, false AS rolsuper, "
+)
+OWN_VIEWS = {
+    "pg_roles": "SELECT 10::BIGINT AS oid, 'voile' AS rolname, false AS rolsuper, "
     "true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin, "
     "false AS rolreplication, -1 AS rolconnlimit, NULL::TIMESTAMP AS rolvaliduntil",
-    "CREATE VIEW pg_user AS SELECT 'voile' AS usename, 10::BIGINT AS usesysid",
-    "CREATE VIEW pg_inherits AS SELECT NULL::BIGINT AS inhrelid, NULL::BIGINT AS inhparent, "
+    "pg_user": "SELECT 'voile' AS usename, 10::BIGINT AS usesysid",
+    "pg_inherits": "SELECT NULL::BIGINT AS inhrelid, NULL::BIGINT AS inhparent, "
     "NULL::INTEGER AS inhseqno WHERE false",
-)
-OWN_VIEWS = frozenset(["pg_roles", "pg_user", "pg_inherits"])
-"""Defined above, in the schema of the tables."""
+}
+"""Catalogues that the engine has not."""
 TEXT_TYPES = frozenset(["NAME", "REGTYPE", "REGPROC", "REGNAMESPACE", "REGROLE", "CITEXT"])
 FUNCTIONS = frozenset(
     """version current_schema current_schemas current_database current_user session_user user
@@ -136,13 +138,15 @@ def refused(sql: str, node: exp.Expr) -> QueryError:
 def as_known(node: exp.Expr, settings: Mapping[str, str]) -> exp.Expr:
     """A part of PostgreSQL's SQL as the engine knows it."""
     if isinstance(node, exp.Dot) and node.this.name.lower() in ("pg_catalog", SCHEMA):
-        return node.expression
+        inner: exp.Expr = node.expression
+        return inner
     if isinstance(node, exp.Collate):
-        return node.this
+        plain: exp.Expr = node.this
+        return plain
     if isinstance(node, exp.Table) and node.name.lower() in OWN_VIEWS:
-        node.set("db", None)
-        node.set("catalog", None)
-        return node
+        view = sqlglot.parse_one(OWN_VIEWS[node.name.lower()], dialect="duckdb")
+        name = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
+        return exp.Subquery(this=view, alias=name)
     if isinstance(node, exp.Cast):
         return known_cast(node)
     if isinstance(node, exp.Func):
@@ -172,23 +176,24 @@ def number_of_table(name: exp.Expr) -> exp.Expr:
 def known_function(node: exp.Func, settings: Mapping[str, str]) -> exp.Expr:
     """What the session says of itself."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
-    constant: Callable[[str], exp.Expr] = exp.Literal.string
-    if name in ("version", "currentversion"):
-        return constant(VERSION)
-    if name in ("current_schema", "currentschema"):
-        return constant(SCHEMA)
-    if name in ("current_database", "currentdatabase", "current_catalog", "currentcatalog"):
-        return constant(CATALOG)
-    if name in ("current_user", "currentuser", "session_user", "sessionuser", "user"):
-        return constant(USER)
-    if name in ("current_schemas", "currentschemas"):
-        return exp.Array(expressions=[constant("pg_catalog"), constant(SCHEMA)])
-    if name == "current_setting":
+    name = name.replace("_", "")
+    if name in SAID:
+        return exp.Literal.string(SAID[name])
+    if name == "currentschemas":
+        return exp.Array(expressions=[exp.Literal.string(n) for n in ("pg_catalog", SCHEMA)])
+    if name == "currentsetting":
         asked = node.expressions[0].name.lower() if node.expressions else ""
-        return constant(settings[asked]) if asked in settings else exp.null()
-    if name == "set_config":  # what it would give; a session is told by SET
+        return exp.Literal.string(settings[asked]) if asked in settings else exp.null()
+    if name == "setconfig":  # what it would give; a session is told by SET
         return node.expressions[1] if len(node.expressions) > 1 else exp.null()
     return node
+
+
+SAID = {
+    "version": VERSION, "currentversion": VERSION, "currentschema": SCHEMA,
+    "currentdatabase": CATALOG, "currentcatalog": CATALOG, "currentuser": USER,
+    "sessionuser": USER, "user": USER, "currentrole": USER,
+}  # fmt: skip
 
 
 def called(item: exp.Expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -89,36 +89,46 @@ def literal_of(value: Any) -> exp.Expr:
     """A value as a part of SQL."""
     if hasattr(value, "item") and not isinstance(value, str | bytes):
         value = value.item()  # NumPy's numbers
-    match value:
-        case None:
-            return exp.null()
-        case bool():
-            return exp.true() if value else exp.false()
-        case int():
-            return _number(value, str(abs(value)))
-        case float():
-            return _double(value)
-        case Decimal():
-            return _double(float(value)) if not value.is_finite() else (
-                _number(value, f"{abs(value):f}")
-            )  # fmt: skip
-        case str():
-            return _text(value)
-        case dt.datetime():
-            if value.tzinfo is not None:
-                raise UsageError(
-                    f"the parameter {value.isoformat()} has a time zone, and no column has one",
-                    hint="give value.replace(tzinfo=None)",
-                )
-            return _cast(value.isoformat(" "), exp.DType.TIMESTAMP)
-        case dt.date():
-            return _cast(value.isoformat(), exp.DType.DATE)
-        case dt.time():
-            return _cast(value.isoformat(), exp.DType.TIME)
+    if value is None:
+        return exp.null()
+    for kinds, made in WAYS:
+        if isinstance(value, kinds):
+            return made(value)
     raise UsageError(
         f"a parameter of type {type(value).__name__} cannot be written in SQL",
         hint="give a number, text, a date, a truth value or None",
     )
+
+
+def _truth(value: bool) -> exp.Expr:
+    return exp.true() if value else exp.false()
+
+
+def _whole(value: int) -> exp.Expr:
+    return _signed(str(abs(value)), negative=value < 0)
+
+
+def _decimal(value: Decimal) -> exp.Expr:
+    if not value.is_finite():
+        return _cast(str(float(value)), exp.DType.DOUBLE)
+    return _signed(f"{abs(value):f}", negative=value < 0)
+
+
+def _moment(value: dt.datetime) -> exp.Expr:
+    if value.tzinfo is not None:
+        raise UsageError(
+            f"the parameter {value.isoformat()} has a time zone, and no column has one",
+            hint="give value.replace(tzinfo=None)",
+        )
+    return _cast(value.isoformat(" "), exp.DType.TIMESTAMP)
+
+
+def _day(value: dt.date) -> exp.Expr:
+    return _cast(value.isoformat(), exp.DType.DATE)
+
+
+def _time(value: dt.time) -> exp.Expr:
+    return _cast(value.isoformat(), exp.DType.TIME)
 
 
 def _text(value: str) -> exp.Expr:
@@ -131,17 +141,23 @@ def _text(value: str) -> exp.Expr:
     return exp.Literal.string(value)
 
 
-def _number(value: int | Decimal, digits: str) -> exp.Expr:
-    found = exp.Literal.number(digits)
-    return exp.Paren(this=exp.Neg(this=found)) if value < 0 else found
-
-
 def _double(value: float) -> exp.Expr:
     if not math.isfinite(value):
         return _cast(str(value), exp.DType.DOUBLE)
-    found = exp.Literal.number(repr(abs(value)))
-    return exp.Paren(this=exp.Neg(this=found)) if value < 0 else found
+    return _signed(repr(abs(value)), negative=math.copysign(1, value) < 0)
+
+
+def _signed(digits: str, *, negative: bool) -> exp.Expr:
+    found = exp.Literal.number(digits)
+    return exp.Paren(this=exp.Neg(this=found)) if negative else found
 
 
 def _cast(text: str, kind: exp.DType) -> exp.Expr:
     return exp.Cast(this=exp.Literal.string(text), to=exp.DataType(this=kind))
+
+
+WAYS: tuple[tuple[type, Callable[[Any], exp.Expr]], ...] = (
+    (bool, _truth), (int, _whole), (float, _double), (Decimal, _decimal), (str, _text),
+    (dt.datetime, _moment), (dt.date, _day), (dt.time, _time),
+)  # fmt: skip
+"""Truth values before numbers, and moments before days, which they are too."""

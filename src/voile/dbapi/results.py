@@ -70,3 +70,30 @@ def rows_result(
 def nothing(tag: str, *notices: str) -> ResultSet:
     """What a statement without rows gives."""
     return ResultSet((), [], tag, tuple(notices))
+
+
+def sql_name(kind: Any) -> str:
+    """What SQL calls an Arrow type."""
+    if kind in NAMES:
+        return NAMES[kind]
+    sorts = (
+        (pa.types.is_timestamp, "TIMESTAMP"), (pa.types.is_time, "TIME"),
+        (pa.types.is_large_string, "VARCHAR"), (pa.types.is_dictionary, "VARCHAR"),
+        (pa.types.is_interval, "INTERVAL"), (pa.types.is_duration, "INTERVAL"),
+    )  # fmt: skip
+    for belongs, name in sorts:
+        if belongs(kind):
+            return name
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_list(kind):
+        return f"{sql_name(kind.value_type)}[]"
+    return str(kind).upper()
+
+
+NAMES: dict[Any, str] = {
+    pa.string(): "VARCHAR", pa.bool_(): "BOOLEAN", pa.date32(): "DATE", pa.binary(): "BLOB",
+    pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT", pa.uint16(): "USMALLINT", pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT", pa.float32(): "FLOAT", pa.float64(): "DOUBLE",
+}  # fmt: skip

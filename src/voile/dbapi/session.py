@@ -25,7 +25,7 @@ from sqlglot import exp
 from voile.dbapi.catalogue import Catalogue
 from voile.dbapi.parameters import Parameters, bound, placeholders
 from voile.dbapi.questions import distinct, statistics, statistics_fields
-from voile.dbapi.results import Field, ResultSet, nothing, rows_result
+from voile.dbapi.results import Field, ResultSet, nothing, rows_result, sql_name
 from voile.dbapi.settings import SessionSettings
 from voile.dbapi.shown import ShownRows
 from voile.dbapi.sources import AskedTable, opened_tables
@@ -35,6 +35,7 @@ from voile.dbapi.statements import (
     catalogue_tree,
     command_of,
     is_catalogue,
+    refused_command,
     released,
     rewritten,
     tables_in,
@@ -42,9 +43,9 @@ from voile.dbapi.statements import (
     unqualified,
     wants_columns_only,
 )
-from voile.errors import QueryError, UsageError
+from voile.errors import UsageError
 from voile.query.rewriting import Rewriter
-from voile.query.text import not_a_question, place, refusal, too_deep
+from voile.query.text import place, refusal, too_deep
 
 TRANSACTIONS = {
     "BEGIN": "BEGIN", "START": "START TRANSACTION", "COMMIT": "COMMIT", "END": "COMMIT",
@@ -161,7 +162,7 @@ class SqlSession:
             "DESC": self._describe,
         }
         if word not in ways:
-            raise not_a_question(sql, word)
+            raise refused_command(sql, word)
         return ways[word](rest)
 
     def _show(self, name: str) -> ResultSet:
@@ -249,14 +250,3 @@ class Unknown(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return 0
-
-
-def sql_name(kind: Any) -> str:
-    """What SQL calls an Arrow type."""
-    names = {
-        pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE",
-        pa.bool_(): "BOOLEAN", pa.date32(): "DATE", pa.int32(): "INTEGER",
-    }  # fmt: skip
-    if kind in names:
-        return names[kind]
-    raise QueryError(f"a column has the type {kind}, which SQL has no name for here")

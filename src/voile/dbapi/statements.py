@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import sqlglot
@@ -15,6 +15,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from voile.errors import QueryError, did_you_mean
 from voile.query.rewriting import aggregates
 from voile.query.text import (
+    ASK,
     UnwrittenError,
     check_text,
     not_a_question,
@@ -34,6 +35,16 @@ SPACE = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
 COMMAND = re.compile(r"(?P<word>[a-zA-Z]+)\b\s*(?P<rest>.*?)[\s;]*\Z", re.DOTALL)
 MOST_NODES = 20_000
 """Parts of one statement's tree; what is done with it takes longer than reading it."""
+
+
+class ReadOnlyError(QueryError):
+    """A statement that would write, where all is only read."""
+
+
+WRITING = frozenset(
+    """INSERT UPDATE DELETE MERGE UPSERT REPLACE TRUNCATE CREATE ALTER DROP RENAME GRANT REVOKE
+    COMMENT COPY LOAD IMPORT EXPORT VACUUM REINDEX LOCK""".split()  # noqa: SIM905
+)
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ def unqualified(tree: exp.Expr, names: Collection[str]) -> tuple[exp.Expr, bool]
     for node in tree.find_all(exp.Table, exp.Column):
         if not (node.args.get("db") or node.args.get("catalog")):
             continue
-        named = node.name if isinstance(node, exp.Table) else node.table
+        named = node.table if isinstance(node, exp.Column) else node.name
         if named.lower() in lower:
             node.set("db", None)
             node.set("catalog", None)
@@ -204,6 +215,10 @@ def asks_for_statistics(flat: exp.Select) -> bool:
     return any(map(aggregates, [*flat.expressions, *held]))
 
 
-def selects(tree: exp.Expr) -> Iterator[exp.Select]:
-    """Every SELECT of a statement."""
-    yield from tree.find_all(exp.Select)
+def refused_command(sql: str, word: str) -> QueryError:
+    """The error for a statement that is no question, and no command that is taken."""
+    start = len(sql) - len(sql.lstrip())
+    if word in WRITING:
+        found = refusal(sql, f"{word} is refused: releases and servers are only read", start, ASK)
+        return ReadOnlyError(found.message, hint=found.hint, start=found.start)
+    return not_a_question(sql, word)

@@ -197,7 +197,8 @@ def open_tables(
     """Tables in memory that any SELECT may read, and that reaches nothing else.
 
     They lie in the schema voile.public. `prelude` are statements that define views and macros
-    beside them. Tables that are `shared` are read where they are. What takes too long, or more memory, fails.
+    beside them. Tables that are `shared` are read where they are. What takes too long,
+    or more memory, fails.
     """
     module: Any = importlib.import_module("voile.engines.duckdb.tables")
     found: SqlTables = module.LockedTables(tables, prelude=prelude, shared=shared, memory=memory)
