@@ -14,7 +14,7 @@ from voile.errors import UsageError
 from voile.units import counted
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-"""In their order for ? and $1; by name for :name and $name."""
+"""In their order for ? and $1; by name for $name."""
 
 
 def bound(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
@@ -73,11 +73,11 @@ def _value(key: int | str, parameters: Parameters, places: int) -> Any:
             if isinstance(parameters, Mapping):
                 return parameters[key]
             raise KeyError(key)
-        if key < 0 or isinstance(parameters, Mapping):
+        if key < 0 or (isinstance(parameters, Mapping) and key not in parameters):
             raise KeyError(key)
         return parameters[key]
     except (KeyError, IndexError):
-        called = f":{key}" if isinstance(key, str) else f"number {key + 1}"
+        called = f"${key}" if isinstance(key, str) else f"number {key + 1}"
         given = counted(len(parameters), "value")
         raise UsageError(
             f"parameter {called} has no value: {given} for {counted(places, 'place')}",

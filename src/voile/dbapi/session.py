@@ -116,7 +116,7 @@ class SqlSession:
         return {name: table.fields for name, table in self.source.tables.items()}
 
     def run(self, sql: str, parameters: Parameters = ()) -> ResultSet:
-        """Run one statement; parameters stand at ?, $1 or :name."""
+        """Run one statement; parameters stand at ?, $1 or $name."""
         return self._taken(sql, parameters, run=True)
 
     def fields(self, sql: str, parameters: Parameters | None = None) -> tuple[Field, ...]:
