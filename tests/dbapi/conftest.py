@@ -13,8 +13,9 @@ import pytest
 
 import voile
 from tests.dbapi.support import CITIES, CODEBOOK
-from tests.support.serving import Running, running
-from voile.dbapi import SqlSession
+from tests.support.serving import running
+from voile.dbapi import SqlSession, SqlSource
+from voile.dbapi.sources import opened_tables
 from voile.serve.creation import begin
 from voile.serve.opened import opened
 
@@ -60,22 +61,30 @@ def release(request: pytest.FixtureRequest, releases: dict[str, Any]) -> Any:
     return releases[request.param]
 
 
-@pytest.fixture
-def session(release: Any) -> Iterator[SqlSession]:
-    """A session over a release of each kind in turn."""
-    with SqlSession(release) as found:
-        yield found
+@pytest.fixture(scope="package")
+def sources(releases: dict[str, Any]) -> Iterator[dict[str, SqlSource]]:
+    """What sessions over these releases share."""
+    found = {kind: SqlSource(opened_tables(release)) for kind, release in releases.items()}
+    yield found
+    for source in found.values():
+        source.close()
 
 
 @pytest.fixture
-def viewed(releases: dict[str, Any]) -> Iterator[SqlSession]:
+def session(release: Any, releases: dict[str, Any], sources: dict[str, SqlSource]) -> SqlSession:
+    """A session over the release of each kind in turn."""
+    (kind,) = [kind for kind, one in releases.items() if one is release]
+    return SqlSession(sources[kind])
+
+
+@pytest.fixture
+def viewed(sources: dict[str, SqlSource]) -> SqlSession:
     """A session over a noisy view."""
-    with SqlSession(releases["view"]) as found:
-        yield found
+    return SqlSession(sources["view"])
 
 
 @pytest.fixture(scope="package")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Path]]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A server of the same table, and a file with a token for it."""
     folder = tmp_path_factory.mktemp("server")
     begin(folder / "s", people(), queries=60, delta=1.0, schema=CODEBOOK, name="people")
@@ -84,4 +93,4 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, 
     file = folder / "anna.token"
     file.write_text(token + "\n", encoding="ascii")
     with running(folder / "s") as found:
-        yield found, file
+        yield found.data["url"], file

@@ -87,9 +87,12 @@ def test_parameters_by_number_and_by_name(constants: SqlSession) -> None:
 def test_columns_are_known_without_parameters(constants: SqlSession) -> None:
     fields = constants.fields("select sex, count(*) from people where age > $1 group by sex")
     assert [field.name for field in fields] == ["sex", "count"]
-    assert [f.name for f in constants.fields("select distinct city from people limit ?")] == [
-        "city"
-    ]
+    assert columns_of(constants, "select distinct city from people limit ?") == ["city"]
+    assert columns_of(constants, "select oid from pg_class where relname = ?") == ["oid"]
+
+
+def columns_of(session: SqlSession, sql: str) -> list[str]:
+    return [field.name for field in session.fields(sql)]
 
 
 @pytest.mark.parametrize(

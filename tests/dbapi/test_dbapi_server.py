@@ -13,24 +13,23 @@ from sqlalchemy.dialects import registry
 
 import voile
 from tests.dbapi.support import SHAPES
-from tests.support.serving import Running
 from voile import dbapi
 from voile.dbapi import ChargeError, SqlSession
 from voile.errors import QueryError, VoileError
 
 
 @pytest.fixture
-def asked(server: tuple[Running, Path]) -> Iterator[SqlSession]:
-    running, file = server
-    with SqlSession(running.url, token_file=file) as found:
+def asked(server: tuple[str, Path]) -> Iterator[SqlSession]:
+    url, file = server
+    with SqlSession(url, token_file=file) as found:
         yield found
 
 
 @pytest.fixture
-def budget(server: tuple[Running, Path]) -> Iterator[Any]:
+def budget(server: tuple[str, Path]) -> Iterator[Any]:
     """How many answers are left."""
-    running, file = server
-    with voile.connect(running.url, file.read_text(encoding="ascii").strip()) as found:
+    url, file = server
+    with voile.connect(url, file.read_text(encoding="ascii").strip()) as found:
         yield lambda: found.budget()["remaining"]
 
 
@@ -98,22 +97,22 @@ def test_a_server_refuses_what_it_refuses(asked: SqlSession, budget: Any) -> Non
     assert budget() == before
 
 
-def test_errors_are_the_standards(server: tuple[Running, Path]) -> None:
-    running, file = server
-    with dbapi.connect(running.url, token_file=file) as connection:
+def test_errors_are_the_standards(server: tuple[str, Path]) -> None:
+    url, file = server
+    with dbapi.connect(url, token_file=file) as connection:
         with pytest.raises(dbapi.OperationalError, match="would be charged"):
             connection.execute("select avg(age) from people where city = 'Cork'")
         with pytest.raises(dbapi.ProgrammingError, match="did you mean 'age'"):
             connection.execute("select avg(aeg) from people")
     with pytest.raises(dbapi.OperationalError):
-        dbapi.connect(running.url, token="wrong")
+        dbapi.connect(url, token="wrong")  # noqa: S106
 
 
-def test_sqlalchemy_asks_a_server(server: tuple[Running, Path], budget: Any) -> None:
+def test_sqlalchemy_asks_a_server(server: tuple[str, Path], budget: Any) -> None:
     registry.register("voile.http", "voile.dbapi.alchemy", "HttpDialect")
-    running, file = server
+    url, file = server
     before = budget()
-    place = running.url.removeprefix("http://").rstrip("/")
+    place = url.removeprefix("http://").rstrip("/")
     token = file.read_text(encoding="ascii").strip()
     engine = sa.create_engine(f"voile+http://anna:{token}@{place}/?intervals=on")
     people = sa.Table("people", sa.MetaData(), autoload_with=engine)
@@ -131,5 +130,5 @@ def test_sqlalchemy_asks_a_server(server: tuple[Running, Path], budget: Any) -> 
 
 def test_what_is_no_server_is_refused(asked: SqlSession) -> None:
     with pytest.raises(VoileError):
-        SqlSession("http://127.0.0.1:1", token="x")
+        SqlSession("http://127.0.0.1:1", token="x")  # noqa: S106
     assert asked.tables

@@ -312,8 +312,9 @@ def test_hostile_statements_are_refused_at_once(viewed: SqlSession, sql: str) ->
 
 
 def test_a_look_that_takes_too_long_is_ended(
-    viewed: SqlSession, monkeypatch: pytest.MonkeyPatch
+    releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    viewed = SqlSession(releases["view"])
     import voile.dbapi.catalogue as module
 
     made = module.open_tables
@@ -322,6 +323,7 @@ def test_a_look_that_takes_too_long_is_ended(
     with pytest.raises(QueryError, match=r"longer than 0\.1 seconds"):
         viewed.run(f"select count(*) from {tables}")
     assert one(viewed, "select 1") == 1
+    viewed.close()
 
 
 def test_programs_around_a_session_are_not_read(viewed: SqlSession) -> None:

@@ -16,6 +16,9 @@ from voile.units import counted
 Parameters = Sequence[Any] | Mapping[str, Any]
 """In their order for ? and $1; by name for $name."""
 
+ALL = 10**15
+"""More rows than there are."""
+
 
 def bound(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     """The tree with a literal in the place of every parameter; all of them are used."""
@@ -31,7 +34,10 @@ def bound(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     for number, node in enumerate(placeholders(tree)):
         key = key_of(node, number)
         used.add(key)
-        node.replace(literal_of(_value(key, parameters, len(holders))))
+        value = _value(key, parameters, len(holders))
+        if value is None and isinstance(node.parent, exp.Limit | exp.Offset):
+            value = ALL if isinstance(node.parent, exp.Limit) else 0  # as PostgreSQL has it
+        node.replace(literal_of(value))
     if not named and len(used) < len(parameters):
         raise UsageError(
             f"{counted(len(parameters), 'parameter')} were given, and the statement has "
