@@ -17,6 +17,7 @@ from voile.dbapi import Field, ReadOnlyError, SqlSession, SqlSource
 from voile.dbapi.questions import LISTED
 from voile.dbapi.results import sql_name
 from voile.dbapi.sources import opened_tables
+from voile.engines import open_tables
 from voile.errors import QueryError, UsageError, VoileError
 from voile.estimate import Estimate
 
@@ -304,9 +305,8 @@ def test_nothing_is_written(session: SqlSession, sql: str) -> None:
 @pytest.mark.parametrize("sql", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_statements_are_refused_at_once(viewed: SqlSession, sql: str) -> None:
     began = time.process_time()
-    for ask in (viewed.run, viewed.fields):
-        with pytest.raises(VoileError):
-            ask(sql)
+    with pytest.raises(VoileError):
+        viewed.run(sql)
     assert time.process_time() - began < 20
     assert one(viewed, "select 1") == 1
 
@@ -315,10 +315,9 @@ def test_a_look_that_takes_too_long_is_ended(
     releases: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     viewed = SqlSession(releases["view"])
-    import voile.dbapi.catalogue as module
-
-    made = module.open_tables
-    monkeypatch.setattr(module, "open_tables", lambda *a, **k: made(*a, **k, seconds=0.1))
+    monkeypatch.setattr(
+        "voile.dbapi.catalogue.open_tables", lambda *a, **k: open_tables(*a, **k, seconds=0.1)
+    )
     tables = ", ".join(f"pg_attribute as a{i}" for i in range(8))
     with pytest.raises(QueryError, match=r"longer than 0\.1 seconds"):
         viewed.run(f"select count(*) from {tables}")

@@ -42,9 +42,11 @@ from voile.dbapi.standard import (
 from voile.dbapi.statements import ReadOnlyError
 
 apilevel = "2.0"
+"""Of the standard."""
 threadsafety = 2
 """Threads may share connections, and take turns."""
 paramstyle = "qmark"
+"""Values stand at question marks."""
 
 __all__ = [
     "BINARY", "BOOLEAN", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "ChargeError",

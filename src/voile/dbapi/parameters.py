@@ -16,6 +16,13 @@ from voile.units import counted
 Parameters = Sequence[Any] | Mapping[str, Any]
 """In their order for ? and $1; by name for $name."""
 
+
+class Unstated(tuple[()]):
+    """In the place of parameters that are not known yet: each is NULL."""
+
+    __slots__ = ()
+
+
 ALL = 10**15
 """More rows than there are."""
 
@@ -75,11 +82,11 @@ def key_of(node: exp.Expr, number: int) -> int | str:
 
 def _value(key: int | str, parameters: Parameters, places: int) -> Any:
     try:
-        if isinstance(key, str):
-            if isinstance(parameters, Mapping):
-                return parameters[key]
-            raise KeyError(key)
-        if key < 0 or (isinstance(parameters, Mapping) and key not in parameters):
+        if isinstance(parameters, Unstated):
+            return None
+        if isinstance(parameters, Mapping):
+            return parameters[str(key)] if isinstance(key, str) else parameters[str(key + 1)]
+        if isinstance(key, str) or key < 0:
             raise KeyError(key)
         return parameters[key]
     except (KeyError, IndexError):
