@@ -67,6 +67,8 @@ class AskedTable(ABC):
 
     def __init__(self) -> None:
         self.busy = threading.RLock()
+        self.typed: dict[str, tuple[tuple[Field, bool], ...]] = {}
+        """The columns of questions that were read before, and which of them are estimates."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
