@@ -163,5 +163,5 @@ SELECT sum(age) OVER () FROM people
 SELECT ,FROM people GROUP BY sex LIMIT 1000
 
 -- a word that is missing
--- refused: BETWEEN needs AND
-SELECT DISTINCT city FROM people WHERE age BETWEEN 30
+-- refused: two texts stand side by side
+SELECT DISTINCT city FROM people WHERE city IN ('Cork' 'Delft')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,9 +204,8 @@ def opened_tables(
     insecure: bool = False,
 ) -> dict[str, AskedTable]:
     """The tables of a source, by name."""
-    if isinstance(source, Mapping):
-        found = [table for part in source.values() for table in opened_tables(part).values()]
-        return by_name(found)
+    if isinstance(source, list | tuple):
+        return by_name([table for part in source for table in opened_tables(part).values()])
     if isinstance(source, AskedTable):
         return {source.name: source}
     if isinstance(source, Release):
