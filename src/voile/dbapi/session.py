@@ -101,7 +101,8 @@ class SqlSession:
     ) -> None:
         """`source` is a release or its path, a folder of releases, a server or its address.
 
-        Or a list of these, or an `SqlSource`, which other sessions may share; closing a session leaves it open.
+        Or a list of these, or an `SqlSource`, which other sessions may share; closing a session
+        leaves it open.
         """
         self.settings = SessionSettings(intervals=intervals, charge=charge, confidence=confidence)
         self._shared = isinstance(source, SqlSource)

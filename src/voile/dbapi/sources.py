@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,8 +205,9 @@ def opened_tables(
     insecure: bool = False,
 ) -> dict[str, AskedTable]:
     """The tables of a source, by name."""
-    if isinstance(source, list | tuple):
-        return by_name([table for part in source for table in opened_tables(part).values()])
+    if isinstance(source, Mapping | list | tuple):
+        parts = source.values() if isinstance(source, Mapping) else source
+        return by_name([table for part in parts for table in opened_tables(part).values()])
     if isinstance(source, AskedTable):
         return {source.name: source}
     if isinstance(source, Release):
