@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, runtime_checkable
 
@@ -83,6 +83,22 @@ class CountingEngine(Protocol):
 
         A job takes and gives record batches, and can be pickled.
         """
+        ...
+
+
+class SqlTables(Protocol):
+    """Tables in memory that SQL is run on."""
+
+    def run(self, sql: str) -> pa.Table:
+        """What one SELECT gives."""
+        ...
+
+    def fields(self, sql: str) -> pa.Schema:
+        """The columns that it would give."""
+        ...
+
+    def close(self) -> None:
+        """Forget the tables."""
         ...
 
 
@@ -168,4 +184,24 @@ def open_domain(schema: Schema, *, strict: bool = False, memory: str = "") -> Pu
     """
     rows: Any = importlib.import_module("voile.engines.duckdb.rows")
     found: PublicDomain = rows.DuckRows([], schema, strict=strict, memory=memory)
+    return found
+
+
+def open_tables(
+    tables: Mapping[str, pa.Table],
+    *,
+    prelude: Sequence[str] = (),
+    shared: bool = False,
+    memory: str = "256MB",
+    seconds: float = 5,
+) -> SqlTables:
+    """Tables in memory, in the schema voile.public, that SELECT may read, and nothing else.
+
+    `prelude` are statements that define macros beside them. Tables that are `shared` are read
+    where they are. A statement that takes longer, or more memory, fails.
+    """
+    module: Any = importlib.import_module("voile.engines.duckdb.tables")
+    found: SqlTables = module.LockedTables(
+        tables, prelude=prelude, shared=shared, memory=memory, seconds=seconds
+    )
     return found
