@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from voile import system
 from voile.files import open_regular
+from voile.system import here as system
 
 HEADER = b"voile checked files, version 1\n\n"
 RECORD = 32

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError, spelled
+from voile.system import here as system
 
 TRIES = 50
 """To remove a folder, in the course of a second."""

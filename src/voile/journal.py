@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from voile import system
 from voile.errors import UsageError, spelled
+from voile.system import here as system
 
 
 class OtherJournalError(UsageError):

@@ -85,7 +85,7 @@ def test_help_imports_few_modules_of_ours() -> None:
     ours = {name for name in imported("--help") if name.split(".")[0] == "voile"}
     assert ours == {
         "voile", "voile.cli", "voile.cli.common", "voile.cli.program",
-        "voile.errors", "voile.system", "voile.system.posix",
+        "voile.errors", "voile.system", "voile.system.here", "voile.system.posix",
         "voile.terminal", "voile.terminal.escaping",
     }  # fmt: skip
 

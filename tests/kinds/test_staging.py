@@ -16,10 +16,10 @@ import voile
 from tests.support.kills import people
 from tests.support.paths import ROOT
 from tests.support.soak import SOAK, rounds
-from voile import system
 from voile.errors import ReleaseError, UsageError
 from voile.kinds import release, staging
-from voile.system import exchanged
+from voile.system import here as system
+from voile.system.here import exchanged
 
 
 def publish(target: Path, number: int) -> str:

@@ -25,9 +25,9 @@ from typing import Any
 import pyarrow as pa
 
 import voile
-from voile import system
 from voile.kinds import staging
 from voile.kinds.views.series_ledger import opened
+from voile.system import here as system
 
 ROWS, VIEWS = 300, 12
 

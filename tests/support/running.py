@@ -15,8 +15,8 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest.mock import patch
 
-from voile import system
 from voile.cli import Ending, common, main
+from voile.system import here as system
 
 SIGNALS = system.ENDING
 

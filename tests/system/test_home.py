@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import voile.system
 from tests.support.paths import ROOT
-from voile.system import posix, windows
+from voile.system import here, posix, windows
 
 SOURCE = ROOT / "src" / "voile"
 MODULES = {"fcntl", "msvcrt", "resource", "pwd", "grp", "termios", "winreg", "_winapi"}
@@ -74,5 +73,5 @@ def test_bytes_of_files_do_not_depend_on_the_system() -> None:
 
 
 def test_both_have_the_same_functions() -> None:
-    for name in set(voile.system.__all__) - {"BROKEN_PIPE"}:
+    for name in set(here.__all__) - {"BROKEN_PIPE"}:
         assert hasattr(posix, name) and hasattr(windows, name), name

@@ -21,7 +21,7 @@ import asyncio, json, signal, sys, threading
 from pathlib import Path
 
 from tests.support.running import voile
-from voile import system
+from voile.system import here as system
 from voile.journal import Journal
 from voile.serve.setting import Setting
 from voile.serve.worker import Refused

@@ -16,9 +16,9 @@ from typing import Annotated
 
 import typer
 
-from voile import system
 from voile.cli.common import KEPT, PLACES, group_of, is_released
 from voile.cli.program import PANELS, Program
+from voile.system import here as system
 from voile.terminal import complain, say
 from voile.terminal.escaping import escape_standard_streams
 

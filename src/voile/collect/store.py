@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from voile import system
 from voile.client import Spec, Submission
 from voile.errors import TableError, UsageError, spelled
 from voile.files import check_name, exclusive, sync
+from voile.system import here as system
 from voile.web import sqlite
 from voile.web.limits import RefusalError, unavailable
 from voile.web.writer import GroupWriter, WriterLimits

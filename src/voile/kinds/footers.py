@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile import system
 from voile.errors import ReleaseError
+from voile.system import here as system
 
 LARGEST_FOOTER = 2**23
 MOST_PARTS = 200_000

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile import system
 from voile.errors import ReleaseError, UsageError, VoileError, spelled
 from voile.files import sync
 from voile.kinds.manifest import PARTIAL, SIGNATURE
@@ -30,6 +29,7 @@ from voile.signing.statements import (
     SignatureFileError,
     statement,
 )
+from voile.system import here as system
 
 READABLE = 0o644
 """The rights of signature.json: all may read it."""

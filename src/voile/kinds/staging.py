@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError, VoileError
 from voile.files import TEMPORARY, check_free, check_utf8, sync
 from voile.kinds.manifest import (
@@ -32,6 +31,7 @@ from voile.kinds.release import Release
 from voile.kinds.signatures import sign_written
 from voile.kinds.verification import check, check_files
 from voile.signing import SigningKey
+from voile.system import here as system
 
 MOST_LOOKED_AT = 2**22
 """Rows of a release that are looked at before it leaves: broken noise would show in so many, and

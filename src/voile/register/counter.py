@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile import system
 from voile.files import sync
 from voile.records import Record
 from voile.register.store import RegisterError, Run, new_id
+from voile.system import here as system
 
 FORMAT = "voile-register-counter"
 

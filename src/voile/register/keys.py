@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError, spelled
 from voile.files import sync
+from voile.system import here as system
 
 SECRET = 32
 """Bytes of a key."""

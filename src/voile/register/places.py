@@ -9,8 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError, spelled
+from voile.system import here as system
 
 REGISTER, KEY = "VOILE_REGISTER", "VOILE_REGISTER_KEY"
 """Variables of the environment that name the register, and the file of its key."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from voile import system
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.files import check_free, sync
@@ -59,6 +58,7 @@ from voile.register.store import (
     new_id,
     open_store,
 )
+from voile.system import here as system
 from voile.units import counted
 
 if TYPE_CHECKING:

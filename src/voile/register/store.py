@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voile import system
 from voile.errors import UsageError, VoileError, spelled
 from voile.files import check_name, sync
 from voile.register.places import RegisterPlace
+from voile.system import here as system
 from voile.web import sqlite as files
 
 MARK = files.FileMark(application=0x566F6952, version=1)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from voile import system
 from voile.engines import connect
 from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
@@ -35,6 +34,7 @@ from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url
 from voile.serve.question import QuestionReader
 from voile.serve.setting import FILE, TABLE, DeclaredSubset, Setting
+from voile.system import here as system
 
 if TYPE_CHECKING:
     from voile.register import RegisterChoice

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from voile import system
 from voile.errors import UsageError, spelled
 from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import Change, noise_law
@@ -26,6 +25,7 @@ from voile.serve.ledger import (
 )
 from voile.serve.ledger.base import Role
 from voile.serve.setting import ACCOUNTED_AT, Setting
+from voile.system import here as system
 
 
 @contextmanager

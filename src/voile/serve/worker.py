@@ -20,12 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from voile import system
 from voile.errors import QueryError, UsageError, VoileError
 from voile.query.predicate import Atom, Expression
 from voile.query.quoting import quote_identifier
 from voile.serve.question import Question, QuestionReader
 from voile.serve.setting import Setting
+from voile.system import here as system
 
 LENGTH = struct.Struct(">Q")
 """Before each message: its length."""

@@ -25,11 +25,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
-from voile import system
 from voile.errors import QueryError, UsageError
 from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
+from voile.system import here as system
 from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often, unavailable
 from voile.web.requests import ending
 

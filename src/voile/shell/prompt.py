@@ -24,7 +24,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
-from voile import system
 from voile.files import lies_within
 from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier, quote_literal
@@ -32,6 +31,7 @@ from voile.schema import Attribute, Value
 from voile.schema.schema import large
 from voile.shell.commands import ALIASES, COMMANDS, bring, perform
 from voile.shell.session import EndOfSession, Session, complete, is_command, split, statements
+from voile.system import here as system
 from voile.terminal import say
 from voile.terminal.escaping import escaped
 from voile.units import counted

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voile import system
 from voile.errors import UsageError, spelled
 from voile.files import sync
 from voile.signing.openssh import (
@@ -29,6 +28,7 @@ from voile.signing.openssh import (
     read_line,
     read_private,
 )
+from voile.system import here as system
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

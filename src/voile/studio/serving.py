@@ -9,8 +9,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError, VoileError
+from voile.system import here as system
 
 PATIENCE = 60
 """Seconds that a server has to open its table and its ledger."""

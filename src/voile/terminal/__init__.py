@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from voile.system import BROKEN_PIPE
+from voile.system.here import BROKEN_PIPE
 from voile.terminal.escaping import console, escaped, json_text
 
 

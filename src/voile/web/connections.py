@@ -22,7 +22,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from voile import system
+from voile.system import here as system
 from voile.web.limits import party
 
 PER_ADDRESS, CONNECTIONS = 128, 1000

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import uvicorn
 
-from voile import system
 from voile.errors import UsageError, spelled
+from voile.system import here as system
 from voile.web.connections import (
     CONNECTIONS,
     ConnectionLimits,

@@ -22,7 +22,6 @@ import voile
 from tests.kinds.views.test_series import histories
 from tests.support.paths import ROOT
 from tests.support.sampling import proportion_at_least
-from voile import system
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
 from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
@@ -33,6 +32,7 @@ from voile.kinds.views.series_publishing import differences
 from voile.mechanisms import Series
 from voile.publishing import Publication, publish_table
 from voile.schema import Schema, TupleIndex
+from voile.system import here as system
 
 SCHEMA = Schema.from_dict(
     {

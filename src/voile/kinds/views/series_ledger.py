@@ -24,13 +24,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voile import system
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import sync, write_whole
 from voile.kinds.views.series import SeriesHistory
 from voile.privacy import Adversary, DGamma
 from voile.privacy.series import SeriesNoise
 from voile.schema import Keys, Schema, TupleIndex
+from voile.system import here as system
 
 APPLICATION = 0x566F696C
 """SQLite's application_id: 'Voil'."""

@@ -18,12 +18,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile import system
 from voile.errors import UsageError
 from voile.files import sync
 from voile.serve.ledger.base import LedgerError, RolledBackError
 from voile.serve.ledger.entries import Head
 from voile.serve.setting import COUNTER, Setting
+from voile.system import here as system
 
 FORMAT = "voile-counter"
 PLACE = 512

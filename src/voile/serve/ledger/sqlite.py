@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from voile import system
 from voile.errors import UsageError
 from voile.files import sync
 from voile.serve.ledger.base import LedgerError
 from voile.serve.ledger.store import LedgerStore, Run, T, Work
+from voile.system import here as system
 from voile.web import sqlite as files
 
 MARK = files.FileMark(application=0x566F694C, version=1)
