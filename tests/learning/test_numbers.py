@@ -55,6 +55,23 @@ def test_any_noise_gives_a_domain(kind: Any, seed: int, rows: int, scale: float)
         assert domain.edges[-1] <= edges[-1]
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("most", [3 * 10**15, 9 * 10**18])
+@pytest.mark.parametrize("among", [0.0, 0.5])
+def test_whole_numbers_beyond_what_doubles_hold_are_with_the_last(
+    sign: int, most: int, among: float
+) -> None:
+    """Account numbers of 16 digits: bins end at 10¹⁵, where every whole number is a double."""
+    draw = np.random.default_rng(5)
+    small = draw.random(3000) < among
+    values = sign * np.where(
+        small, draw.integers(0, 90, 3000), draw.integers(most // 2, most, 3000)
+    )
+    attribute = learnt(values)
+    assert isinstance(attribute.domain, WholeBins)
+    assert max(map(abs, attribute.domain.edges)) == 1e15
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(["integer", "numeric"]), st.integers(-6, 9), st.integers(2, 60))
 def test_cells_are_cut_at_round_numbers(kind: Any, power: int, parts: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.client.domains import EPOCH, Kind
-from voile.learning.grids import SMALLEST, PublicGrid, decimal, digits, grid_of
+from voile.learning.grids import LARGEST, SMALLEST, PublicGrid, decimal, digits, grid_of
 from voile.schema import Bins
 from voile.schema.attribute import DayBins, Domain, Range, WholeBins, day_of
 
@@ -234,9 +234,19 @@ def domain_of_cells(kind: Kind, cells: NoisyCells, rows: int) -> NumberDomain:
     if kind != "numeric":
         # The last bin is closed: of a single number it is with the one that follows.
         last = edges[-1] - 1 if edges[-1] - 1 > edges[-2] else edges[-1]
-        bins = WholeBins if kind == "integer" else DayBins
-        return NumberDomain(bins((*edges[:-1], last)))
+        if kind == "integer":
+            return NumberDomain(WholeBins(exact((*edges[:-1], last))))
+        return NumberDomain(DayBins((*edges[:-1], last)))
     return NumberDomain(Bins(zero_bin(edges)), zeros)
+
+
+def exact(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges that are whole in doubles: what lies beyond is with the last ones."""
+    most = decimal(1, LARGEST)
+    within = tuple(sorted({min(max(edge, -most), most) for edge in edges}))
+    if len(within) > 1:
+        return within
+    return (within[0] / 2, within[0]) if within[0] > 0 else (within[0], within[0] / 2)
 
 
 def with_neighbour(kept: NoisyCells, cells: NoisyCells) -> tuple[float, float]:
