@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from voile import storage, system
+from voile import storage
 from voile.errors import UsageError
 from voile.files import check_name, lies_within, write_whole
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE
 from voile.kinds.registry import built_in_kinds
 from voile.register.places import register_place
+from voile.system import here as system
 from voile.system.names import begins_with_drive, fault_of_name, fault_of_path
 from voile.system.windows import fault_of_path as of_windows
 

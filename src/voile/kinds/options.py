@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypedDict
 
 from pydantic import Field, model_validator
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voile.learning import LearntSchema
     from voile.schema import Schema
 
-    SchemaSource = Schema | LearntSchema | str | Path | Mapping[str, Any]
+    SchemaSource: TypeAlias = Schema | LearntSchema | str | Path | Mapping[str, Any]
     """A domain, where it is declared, or 'active': what the table holds."""
 else:
     SchemaSource = Any  # checked where it is read; models must load without it
