@@ -17,7 +17,7 @@ from voile.errors import UsageError
 from voile.privacy.requirements import AlphaK, K, Requirement
 from voile.privacy.requirements.rules import Rules, rules_of
 from voile.recoding.grouping import Grouping, check_whole
-from voile.recoding.growing import CERTAINTY, INFORMATION, CutTree, boxes, grow
+from voile.recoding.growing import BOXES, CERTAINTY, INFORMATION, CutTree, boxes, grow
 from voile.recoding.nodes import Lines
 from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
@@ -100,8 +100,8 @@ def located(tree: CutTree, codes: Codes) -> Codes:
 # ---------------------------------------------------------------------- Mondrian
 
 
-Cuts = Literal["median", "information", "certainty"]
-BEST = {"median": None, "information": INFORMATION, "certainty": CERTAINTY}
+Cuts = Literal["median", "information", "certainty", "boxes"]
+BEST = {"median": None, "information": INFORMATION, "certainty": CERTAINTY, "boxes": BOXES}
 
 
 def mondrian(
