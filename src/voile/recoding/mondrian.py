@@ -6,7 +6,7 @@ LeFevre, DeWitt and Ramakrishnan, *Mondrian Multidimensional K-Anonymity*, ICDE 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -19,6 +19,7 @@ from voile.privacy.requirements.rules import Rules, rules_of
 from voile.recoding.grouping import Grouping, check_whole
 from voile.recoding.growing import BOXES, CERTAINTY, INFORMATION, CutTree, boxes, grow
 from voile.recoding.nodes import Lines
+from voile.recoding.regrouping import regrouped
 from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
 
@@ -142,7 +143,14 @@ def mondrian(
     check_whole(units, requirements)
     rules = rules_of(requirements, units.overall)
     breaks = breaks_of(units.sizes, levels)
-    return cut_further(units, requirements, rules, breaks, relaxed=relaxed, cuts=cuts)
+    found = cut_further(units, requirements, rules, breaks, relaxed=relaxed, cuts=cuts)
+    if cuts == "boxes" and reads_sensitive(requirements):
+        def cut(pool: Units) -> Codes:
+            return cut_further(pool, requirements, rules, breaks, cuts=cuts).grouping.classes
+
+        better = regrouped(units, found.grouping, requirements, rules, cut)
+        return replace(found, grouping=better)
+    return found
 
 
 def cut_further(
