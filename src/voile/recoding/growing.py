@@ -10,7 +10,7 @@ from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
-from voile.recoding.narrowing import Groups, groups_for, narrowest_cut, take_box
+from voile.recoding.narrowing import Groups, groups_for, narrowest_cut, search_for, take_box
 from voile.recoding.nodes import (
     Lines,
     Workspace,
@@ -319,10 +319,10 @@ def grow(
 
     A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
     each column, −1 at the first position of a column that is cut without a hierarchy; it is empty
-    if all are.
+    if all are. With BOXES the tree does not say where boxes were taken out, and is none.
     """
     work, groups = workspace_for(lines), groups_for(lines)
-    whole, outer = np.zeros_like(work.node), np.zeros_like(work.node)
+    search = search_for(work)
     tree, used = np.empty((3, 64), dtype=np.int64), 1
     stops, classes = np.empty((1, 64), dtype=np.int64), 0
     stack, depth = np.empty((3, 64), dtype=np.int64), 1
@@ -335,15 +335,23 @@ def grow(
         if rows >= 2 * least:
             extent(lines, start, stop, True, work.low, work.high)
             column, number, middle = propose(
-                lines, start, stop, rows, population, rules, best, relaxed, least, breaks, work,
+                lines,
+                start,
+                stop,
+                rows,
+                population,
+                rules,
+                best,
+                relaxed,
+                least,
+                breaks,
+                work,
                 groups,
             )
         if column < 0 and best is not None and best == BOXES and rows >= 2 * least:
-            taken = take_box(
-                lines, start, stop, rows, work, rules, groups, whole, outer, least
-            )
+            taken = take_box(lines, start, stop, rows, work, rules, groups, search, least)
             if taken > start:
-                while depth + 2 > stack.shape[1]:
+                if depth + 2 > stack.shape[1]:
                     stack = longer(stack)
                 put(stack, depth, taken, stop, node)
                 put(stack, depth + 1, start, taken, node)

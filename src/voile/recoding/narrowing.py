@@ -41,6 +41,8 @@ class Groups(NamedTuple):
     position: Counts
     """(groups,): the position in the column."""
     rows: Counts
+    people: Counts
+    """The rows of a public table, where there is one."""
     low: Codes
     """(columns, groups): the least position of the group's lines."""
     high: Codes
@@ -63,8 +65,9 @@ def groups_for(lines: Lines) -> Groups:
         most = max(most, min(size, SPARSE * lines.unit.size + 1))
     return Groups(
         np.empty(lines.unit.size, dtype=np.int32), np.empty(most, dtype=np.int64),
-        np.empty(most, dtype=np.int64), np.empty((columns, most), dtype=np.int32),
-        np.empty((columns, most), dtype=np.int32), np.empty(most), np.empty(most),
+        np.empty(most, dtype=np.int64), np.zeros(most, dtype=np.int64),
+        np.empty((columns, most), dtype=np.int32), np.empty((columns, most), dtype=np.int32),
+        np.empty(most), np.empty(most),
         np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64),
         np.empty(columns, dtype=np.int64),
     )  # fmt: skip
@@ -102,7 +105,7 @@ def number_groups(lines: Lines, start: int, stop: int, column: int, groups: Grou
             groups.of_line[i] = np.int64(codes[i]) - low
         for g in range(high - low + 1):
             groups.position[g] = low + g
-        return high - low + 1
+        return int(high - low + 1)
     number = -1
     for i in sorted_order(codes):
         if number < 0 or np.int64(codes[i]) != groups.position[number]:
@@ -118,15 +121,8 @@ def measure_groups(
 ) -> int:
     """Fill the groups of one column; return how many there are."""
     number = number_groups(lines, start, stop, column, groups)
-    of_line = groups.of_line[: stop - start]
-    groups.rows[:number] = 0
-    if lines.weights.size == 0:
-        for g in of_line:
-            groups.rows[g] += 1
-    else:
-        weights = lines.weights[start:stop]
-        for i in range(of_line.size):
-            groups.rows[of_line[i]] += weights[i]
+    of_line, weights = groups.of_line[: stop - start], lines.weights[start:stop]
+    count_rows(lines, start, stop, number, groups)
     groups.below[:number] = 0.0
     groups.above[:number] = 0.0
     for a in range(active):
@@ -141,11 +137,31 @@ def measure_groups(
             high[:number] = -1
             codes = lines.columns[other, start:stop]
             for i in range(of_line.size):
+                if weights.size > 0 and weights[i] == 0:
+                    continue
                 g, code = of_line[i], np.int32(codes[i])
                 low[g] = min(low[g], code)
                 high[g] = max(high[g], code)
         add_widths(low[:number], high[:number], lines.sizes[other], groups)
     return number
+
+
+@compiled
+def count_rows(lines: Lines, start: int, stop: int, number: int, groups: Groups) -> None:
+    """Count the rows, and the public rows, of each group."""
+    of_line, public = groups.of_line[: stop - start], lines.population[start:stop]
+    groups.rows[:number] = 0
+    if lines.weights.size == 0:
+        for g in of_line:
+            groups.rows[g] += 1
+    else:
+        weights = lines.weights[start:stop]
+        for i in range(of_line.size):
+            groups.rows[of_line[i]] += weights[i]
+    if public.size > 0:
+        groups.people[:number] = 0
+        for i in range(of_line.size):
+            groups.people[of_line[i]] += public[i]
 
 
 @compiled
@@ -155,11 +171,11 @@ def add_widths(low: Codes, high: Codes, size: int, groups: Groups) -> None:
     least, largest = low[0], high[0]
     for g in range(number):
         least, largest = min(least, low[g]), max(largest, high[g])
-        groups.below[g] += (largest - least) * share
+        groups.below[g] += max(largest - least, 0) * share
     least, largest = low[number - 1], high[number - 1]
     for g in range(number - 1, 0, -1):
         least, largest = min(least, low[g]), max(largest, high[g])
-        groups.above[g - 1] += (largest - least) * share
+        groups.above[g - 1] += max(largest - least, 0) * share
 
 
 # ---------------------------------------------------------------------- one cut
@@ -176,80 +192,62 @@ def narrowest_cut(
     """
     best, best_column, best_position = np.inf, -1, -1
     active = activate(lines, start, stop, groups)
-    rows = 0
     for a in range(active):
         column = groups.active[a]
         number = measure_groups(lines, start, stop, column, active, groups)
-        if a == 0:
-            rows = groups.rows[:number].sum()
-        if not promising(groups, number, rows, best, least):
-            continue
-        if work.node.size == 0:
-            best, position = best_by_rows(groups, number, rows, best, rules, work)
-        else:
-            best, position = best_by_values(
-                lines, start, stop, column, number, rows, best, rules, work, groups
+        if promising(groups, number, best, least):
+            best, position = narrowest_of_column(
+                lines, start, stop, column, number, best, rules, work, groups
             )
-        if position >= 0:
-            best_column, best_position = column, position
+            if position >= 0:
+                best_column, best_position = column, position
     return best_column, best_position
 
 
 @compiled
-def promising(groups: Groups, number: int, rows: int, best: float, least: int) -> bool:
+def promising(groups: Groups, number: int, best: float, least: int) -> bool:
     """Whether any cut between the groups has enough rows on both sides and beats the best."""
-    below = 0
+    below, above = 0, groups.rows[:number].sum()
     for g in range(number - 1):
         below += groups.rows[g]
+        above -= groups.rows[g]
         if (
-            groups.rows[g] > 0
-            and below >= least
-            and rows - below >= least
-            and below * groups.below[g] + (rows - below) * groups.above[g] < best - TINY
+            below >= least
+            and above >= least
+            and below * groups.below[g] + above * groups.above[g] < best - TINY
         ):
             return True
     return False
 
 
 @compiled
-def best_by_rows(
-    groups: Groups, number: int, rows: int, best: float, rules: Rules, work: Workspace
-) -> tuple[float, int]:
-    """The best allowed cut of a column where nothing is asked of sensitive values; else −1."""
-    below, found = 0, -1
-    for g in range(number - 1):
-        if groups.rows[g] == 0:
-            continue
-        below += groups.rows[g]
-        loss = below * groups.below[g] + (rows - below) * groups.above[g]
-        if (
-            loss < best - TINY
-            and meets(rules, work.part, below, 0)
-            and meets(rules, work.rest, rows - below, 0)
-        ):
-            best, found = loss, groups.position[g]
-    return best, found
-
-
-@compiled
-def best_by_values(
-    lines: Lines, start: int, stop: int, column: int, number: int, rows: int, best: float,
-    rules: Rules, work: Workspace, groups: Groups,
+def narrowest_of_column(
+    lines: Lines, start: int, stop: int, column: int, number: int, best: float, rules: Rules,
+    work: Workspace, groups: Groups,
 ) -> tuple[float, int]:  # fmt: skip
-    """The same where sensitive values count; `work.node` has their histogram."""
+    """The best allowed cut of one column, if it is better than the best so far; else −1.
+
+    `work.node` has the histogram of the node. It is walked only where something is asked of it.
+    """
     begin_walk(work)
-    order = in_order(lines, start, stop, column, groups.least[column], groups.largest[column])
-    below, place, found = 0, 0, -1
+    order = np.empty(0, dtype=np.int64)
+    if work.node.size > 0:
+        order = in_order(lines, start, stop, column, groups.least[column], groups.largest[column])
+    below, above, place, found = 0, groups.rows[:number].sum(), 0, -1
+    people, others = 0, groups.people[:number].sum()
     for g in range(number - 1):
-        if groups.rows[g] == 0:
+        if groups.rows[g] == 0 and (lines.population.size == 0 or groups.people[g] == 0):
             continue
-        below += groups.rows[g]
+        below, above = below + groups.rows[g], above - groups.rows[g]
+        people, others = people + groups.people[g], others - groups.people[g]
         place = walk(lines, order, place, column, groups.position[g], work)
-        loss = below * groups.below[g] + (rows - below) * groups.above[g]
+        loss = below * groups.below[g] + above * groups.above[g]
         if (
-            loss < best - TINY
-            and meets(rules, work.part, below, 0)
-            and meets(rules, work.rest, rows - below, 0)
+            below > 0
+            and above > 0
+            and loss < best - TINY
+            and meets(rules, work.part, below, people)
+            and meets(rules, work.rest, above, others)
         ):
             best, found = loss, groups.position[g]
     return best, found
@@ -264,9 +262,7 @@ def begin_walk(work: Workspace) -> None:
 
 
 @compiled
-def walk(
-    lines: Lines, order: Counts, place: int, column: int, upto: int, work: Workspace
-) -> int:
+def walk(lines: Lines, order: Counts, place: int, column: int, upto: int, work: Workspace) -> int:
     """Take the lines up to a position from the rest to the part; return where others begin."""
     columns = lines.sizes.size
     while place < order.size and np.int64(lines.columns[column, order[place]]) <= upto:
@@ -281,8 +277,8 @@ def walk(
 
 
 # ---------------------------------------------------------------------- a box out of a node
-# Where no cut leaves two sides that are allowed, a box may: it meets the requirements, and so do the
-# lines around it. The box is found cut by cut, each of which keeps one side.
+# Where no cut leaves two sides that are allowed, a box may: it meets the requirements, and so do
+# the lines around it. The box is found cut by cut, each of which keeps one side.
 
 
 @compiled
@@ -313,68 +309,107 @@ def bring_forward(
     return start + inside
 
 
+class BoxSearch(NamedTuple):
+    """What is looked for in a node, and its histograms."""
+
+    node: Counts
+    """The histogram of the whole node."""
+    outer: Counts
+    """That of the lines around a box."""
+    rows: Counts
+    """(1,): the rows of the node."""
+    width: Floats
+    """(1,): how wide its box is."""
+    side: Counts
+    """(2, 3): column and ends of the side to go on with, and of the best box; column −1 if none."""
+    worth: Floats
+    """(2,): what they are worth."""
+
+
+@compiled
+def search_for(work: Workspace) -> BoxSearch:
+    """Arrays that every node reuses."""
+    return BoxSearch(
+        np.zeros_like(work.node), np.zeros_like(work.node), np.zeros(1, dtype=np.int64),
+        np.zeros(1), np.zeros((2, 3), dtype=np.int64), np.zeros(2),
+    )  # fmt: skip
+
+
 @compiled
 def take_box(
     lines: Lines, start: int, stop: int, rows: int, work: Workspace, rules: Rules, groups: Groups,
-    whole: Counts, outer: Counts, least: int,
+    search: BoxSearch, least: int,
 ) -> int:  # fmt: skip
     """Put the lines of the best box first, and return where the others begin; `start` if none.
 
-    `work.node` has the histogram of the node. A box of n rows is worth n · (width of the node −
-    width of the box).
+    `work.node` has the histogram of the node, and loses it. A box of n rows is worth
+    n · (width of the node − width of the box). Of each box the best side is gone on with: the one
+    that leaves an allowed box where there is one, else the best that meets the requirements itself.
     """
+    search.node[:] = work.node
     active = activate(lines, start, stop, groups)
-    wide, end, best, taken = width_of(lines, groups, active), stop, 0.0, start
-    whole[:] = work.node
+    search.rows[0], search.width[0] = rows, width_of(lines, groups, active)
+    end, best, taken = stop, 0.0, start
     for _ in range(DEEPEST):
-        active = activate(lines, start, end, groups)
-        next_column, next_low, next_high, next_worth = -1, 0, 0, 0.0
-        box_column, box_low, box_high, box_worth = -1, 0, 0, best
-        for a in range(active):
-            column = groups.active[a]
-            number = measure_groups(lines, start, end, column, active, groups)
-            inner = groups.rows[:number].sum()
-            begin_walk(work)
-            order = in_order(lines, start, end, column, groups.least[column], groups.largest[column])
-            below, place = 0, 0
-            for g in range(number - 1):
-                if groups.rows[g] == 0:
-                    continue
-                below += groups.rows[g]
-                place = walk(lines, order, place, column, groups.position[g], work)
-                for side in range(2):
-                    own = below if side == 0 else inner - below
-                    if own < least or rows - own < least:
-                        continue
-                    worth = own * (wide - (groups.below[g] if side == 0 else groups.above[g]))
-                    if worth <= next_worth + TINY and worth <= box_worth + TINY:
-                        continue
-                    part = work.part if side == 0 else work.rest
-                    if not meets(rules, part, own, 0):
-                        continue
-                    low = groups.least[column] if side == 0 else groups.position[g] + 1
-                    high = groups.position[g] if side == 0 else groups.largest[column]
-                    if worth > next_worth + TINY:
-                        next_column, next_low, next_high, next_worth = column, low, high, worth
-                    if worth > box_worth + TINY:
-                        for value in range(outer.size):
-                            outer[value] = whole[value] - part[value]
-                        if meets(rules, outer, rows - own, 0):
-                            box_column, box_low, box_high, box_worth = column, low, high, worth
-        if box_column >= 0:
-            best = box_worth
-            # the box is a part of these lines: remember it by putting it first, and go on inside
-            taken = bring_forward(
-                lines, start, end, box_column, box_low, box_high, work.misplaced
-            )
-            end = taken
-        elif next_column >= 0:
-            end = bring_forward(
-                lines, start, end, next_column, next_low, next_high, work.misplaced
-            )
-        else:
+        best_sides(lines, start, end, best, work, rules, groups, search, least)
+        allowed = int(search.side[1, 0] >= 0)
+        column, low, high = search.side[allowed]
+        if column < 0:
             break
+        end = bring_forward(lines, start, end, column, low, high, work.misplaced)
+        if allowed:
+            best, taken = search.worth[1], end
         inner, _ = tally(lines, start, end, work.node)
-        if inner * wide <= best + TINY or inner < least:
+        if inner * search.width[0] <= best + TINY:  # no box inside can be worth more
             break
     return taken
+
+
+@compiled
+def best_sides(
+    lines: Lines, start: int, end: int, best: float, work: Workspace, rules: Rules,
+    groups: Groups, search: BoxSearch, least: int,
+) -> None:  # fmt: skip
+    """Find the best side of any cut that meets the requirements, and the best that is allowed."""
+    search.side[:, 0] = -1
+    search.worth[0], search.worth[1] = 0.0, best
+    active = activate(lines, start, end, groups)
+    for a in range(active):
+        column = groups.active[a]
+        low, high = groups.least[column], groups.largest[column]
+        number = measure_groups(lines, start, end, column, active, groups)
+        begin_walk(work)
+        order = in_order(lines, start, end, column, low, high)
+        below, above, place = 0, groups.rows[:number].sum(), 0
+        for g in range(number - 1):
+            if groups.rows[g] == 0:
+                continue
+            below, above = below + groups.rows[g], above - groups.rows[g]
+            position = groups.position[g]
+            place = walk(lines, order, place, column, position, work)
+            if below >= least and search.rows[0] - below >= least:
+                judge(search, work.part, below, groups.below[g], column, low, position, rules)
+            if above >= least and search.rows[0] - above >= least:
+                judge(search, work.rest, above, groups.above[g], column, position + 1, high, rules)
+
+
+@compiled
+def judge(
+    search: BoxSearch, part: Counts, rows: int, width: float, column: int, low: int, high: int,
+    rules: Rules,
+) -> None:  # fmt: skip
+    """Note a side if it is better than the best so far and meets the requirements."""
+    worth = rows * (search.width[0] - width)
+    if worth <= search.worth[0] + TINY and worth <= search.worth[1] + TINY:
+        return
+    if not meets(rules, part, rows, 0):
+        return
+    if worth > search.worth[0] + TINY:
+        search.worth[0] = worth
+        search.side[0, 0], search.side[0, 1], search.side[0, 2] = column, low, high
+    if worth > search.worth[1] + TINY:
+        for value in range(part.size):
+            search.outer[value] = search.node[value] - part[value]
+        if meets(rules, search.outer, search.rows[0] - rows, 0):
+            search.worth[1] = worth
+            search.side[1, 0], search.side[1, 1], search.side[1, 2] = column, low, high

@@ -24,7 +24,8 @@ from voile.recoding.units import Codes, Counts, Units
 from voile.schema import TupleIndex
 
 POOLED = (1.0, 0.7, 1.3)
-"""Classes that are wider than so many times the mean width of a row are cut anew, in this order."""
+"""Classes that are wider than so many times the mean width of a row are cut anew, in this order,
+until that gains nothing."""
 PASSES = 3
 """How often every combination is tried in other classes, unless none moves any more."""
 MOST = 2**26
@@ -42,7 +43,9 @@ def regrouped(
     if any(not requirement.monotone for requirement in requirements):
         return grouping
     for share in POOLED:
-        grouping = cut_anew(units, grouping, share, cut)
+        before, grouping = grouping, cut_anew(units, grouping, share, cut)
+        if grouping is before:
+            break
     values = sum(units.sensitive_sizes)
     if grouping.number * values > MOST:
         return grouping
@@ -175,8 +178,10 @@ def hulls_of(low: Codes, high: Codes, rows: Counts, width: Floats) -> Hulls:
     leaves = 1 << max(number - 1, 1).bit_length()
     huge = np.iinfo(np.int32).max // 2
     hulls = Hulls(
-        np.full((2 * leaves, columns), huge, np.int32), np.full((2 * leaves, columns), -1, np.int32),
-        np.full(2 * leaves, huge, np.int64), np.full(2 * leaves, np.inf),
+        np.full((2 * leaves, columns), huge, np.int32),
+        np.full((2 * leaves, columns), -1, np.int32),
+        np.full(2 * leaves, huge, np.int64),
+        np.full(2 * leaves, np.inf),
     )  # fmt: skip
     here = slice(leaves, leaves + number)
     hulls.low[here], hulls.high[here], hulls.rows[here], hulls.width[here] = low, high, rows, width
@@ -256,7 +261,7 @@ def distance(hulls: Hulls, node: int, cell: Codes, shares: Floats) -> float:
     for column in range(cell.size):
         below = hulls.low[node, column] - cell[column]
         above = cell[column] - hulls.high[node, column]
-        apart += max(0, max(below, above)) * shares[column]
+        apart += max(0, below, above) * shares[column]
     return apart
 
 
@@ -303,7 +308,8 @@ def nearest_class(
 def lost_at(hulls: Hulls, node: int, cell: Codes, number: int, shares: Floats) -> float:
     """What is lost more if a cell goes there; of several classes a lower bound."""
     apart = distance(hulls, node, cell, shares)
-    return hulls.rows[node] * apart + number * (hulls.width[node] + apart)
+    lost: float = hulls.rows[node] * apart + number * (hulls.width[node] + apart)
+    return lost
 
 
 @compiled
@@ -327,4 +333,3 @@ def widen_hulls(hulls: Hulls, node: int, cell: Codes, shares: Floats) -> None:
             hulls.width[node] = wide
             first = False
         node //= 2
-
