@@ -330,7 +330,7 @@ def test_single_rows_that_are_too_many_are_refused(
 def test_what_the_whole_table_has_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_HELD", 900)
     with pytest.raises(PromiseError, match="in one class of all 48,842 rows"):
-        voile.publish(Elsewhere(adult()), **CLASSES | {"l": 1.9, "error_model": False, "cuts": "median"})
+        voile.publish(Elsewhere(adult()), **MEDIAN | {"l": 1.9})
 
 
 class Growing(Elsewhere):
