@@ -309,6 +309,11 @@ def bring_forward(
     return start + inside
 
 
+ONWARD, ALLOWED, FAILING = 0, 1, 2
+"""The best side that meets the requirements; the best that is also allowed, for what it leaves
+meets them, too; and the best that does not meet them, in which there may still be a box."""
+
+
 class BoxSearch(NamedTuple):
     """What is looked for in a node, and its histograms."""
 
@@ -321,9 +326,9 @@ class BoxSearch(NamedTuple):
     width: Floats
     """(1,): how wide its box is."""
     side: Counts
-    """(2, 3): column and ends of the side to go on with, and of the best box; column −1 if none."""
+    """(3, 3): column and ends of a side: ONWARD, ALLOWED, FAILING; column −1 if there is none."""
     worth: Floats
-    """(2,): what they are worth."""
+    """(3,): what they are worth."""
 
 
 @compiled
@@ -331,7 +336,7 @@ def search_for(work: Workspace) -> BoxSearch:
     """Arrays that every node reuses."""
     return BoxSearch(
         np.zeros_like(work.node), np.zeros_like(work.node), np.zeros(1, dtype=np.int64),
-        np.zeros(1), np.zeros((2, 3), dtype=np.int64), np.zeros(2),
+        np.zeros(1), np.zeros((3, 3), dtype=np.int64), np.zeros(3),
     )  # fmt: skip
 
 
@@ -343,8 +348,8 @@ def take_box(
     """Put the lines of the best box first, and return where the others begin; `start` if none.
 
     `work.node` has the histogram of the node, and loses it. A box of n rows is worth
-    n · (width of the node − width of the box). Of each box the best side is gone on with: the one
-    that leaves an allowed box where there is one, else the best that meets the requirements itself.
+    n · (width of the node − width of the box). Of each box the best side is gone on with: the best
+    that is an allowed box, else the best that meets the requirements itself, else the best of all.
     """
     search.node[:] = work.node
     active = activate(lines, start, stop, groups)
@@ -352,13 +357,14 @@ def take_box(
     end, best, taken = stop, 0.0, start
     for _ in range(DEEPEST):
         best_sides(lines, start, end, best, work, rules, groups, search, least)
-        allowed = int(search.side[1, 0] >= 0)
-        column, low, high = search.side[allowed]
+        which = ALLOWED if search.side[ALLOWED, 0] >= 0 else ONWARD
+        which = which if search.side[which, 0] >= 0 else FAILING
+        column, low, high = search.side[which]
         if column < 0:
             break
         end = bring_forward(lines, start, end, column, low, high, work.misplaced)
-        if allowed:
-            best, taken = search.worth[1], end
+        if which == ALLOWED:
+            best, taken = search.worth[ALLOWED], end
         inner, _ = tally(lines, start, end, work.node)
         if inner * search.width[0] <= best + TINY:  # no box inside can be worth more
             break
@@ -370,9 +376,10 @@ def best_sides(
     lines: Lines, start: int, end: int, best: float, work: Workspace, rules: Rules,
     groups: Groups, search: BoxSearch, least: int,
 ) -> None:  # fmt: skip
-    """Find the best side of any cut that meets the requirements, and the best that is allowed."""
+    """Find the best sides of any cut."""
     search.side[:, 0] = -1
-    search.worth[0], search.worth[1] = 0.0, best
+    search.worth[:] = 0.0
+    search.worth[ALLOWED] = best
     active = activate(lines, start, end, groups)
     for a in range(active):
         column = groups.active[a]
@@ -400,16 +407,23 @@ def judge(
 ) -> None:  # fmt: skip
     """Note a side if it is better than the best so far and meets the requirements."""
     worth = rows * (search.width[0] - width)
-    if worth <= search.worth[0] + TINY and worth <= search.worth[1] + TINY:
+    if worth <= search.worth[ONWARD] + TINY and worth <= search.worth[ALLOWED] + TINY:
         return
     if not meets(rules, part, rows, 0):
+        note(search, FAILING, worth, column, low, high)
         return
-    if worth > search.worth[0] + TINY:
-        search.worth[0] = worth
-        search.side[0, 0], search.side[0, 1], search.side[0, 2] = column, low, high
-    if worth > search.worth[1] + TINY:
-        for value in range(part.size):
-            search.outer[value] = search.node[value] - part[value]
-        if meets(rules, search.outer, search.rows[0] - rows, 0):
-            search.worth[1] = worth
-            search.side[1, 0], search.side[1, 1], search.side[1, 2] = column, low, high
+    note(search, ONWARD, worth, column, low, high)
+    for value in range(part.size):
+        search.outer[value] = search.node[value] - part[value]
+    if worth > search.worth[ALLOWED] + TINY and meets(
+        rules, search.outer, search.rows[0] - rows, 0
+    ):
+        note(search, ALLOWED, worth, column, low, high)
+
+
+@compiled
+def note(search: BoxSearch, which: int, worth: float, column: int, low: int, high: int) -> None:
+    """Note a side if it is the best of its kind so far."""
+    if worth > search.worth[which] + TINY:
+        search.worth[which] = worth
+        search.side[which, 0], search.side[which, 1], search.side[which, 2] = column, low, high

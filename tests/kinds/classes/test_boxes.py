@@ -39,7 +39,8 @@ def width(units: Units, part: Part) -> float:
     """How wide the box of some units is, from the definition."""
     codes = units.codes[:, sorted(part)]
     spans = (codes.max(axis=1) - codes.min(axis=1)).tolist()
-    return sum(span / (size - 1) for span, size in zip(spans, units.sizes, strict=True) if size > 1)
+    ends = [max(size - 1, 1) for size in units.sizes]
+    return float(sum(span / end for span, end in zip(spans, ends, strict=True)))
 
 
 def loss(units: Units, parts: list[Part]) -> float:
@@ -75,26 +76,36 @@ def divided(units: Units, node: Part, requirements: list[Requirement]) -> tuple[
         left = loss(units, [below, above])
         if left < best - TINY and allowed(below) and allowed(above):
             best, cut = left, (below, above)
-    return cut or taken_out(units, node, allowed)
+    return cut or taken_out(units, node, requirements)
 
 
-def taken_out(units: Units, node: Part, allowed: object) -> tuple[Part, Part] | None:
+def taken_out(
+    units: Units, node: Part, requirements: list[Requirement]
+) -> tuple[Part, Part] | None:
     """A box and what is left, found side by side."""
-    assert callable(allowed)
+
+    def enough(side: Part) -> bool:
+        return min(rows(units, side), rows(units, node - side)) >= least_rows(requirements)
+
     wide, inside, best, box = width(units, node), node, 0.0, None
     for _ in range(16):
         onward, worth_onward, good, worth_good = None, 0.0, None, best
+        failing, worth_failing = None, 0.0
         for side in [side for both in sides(units, inside) for side in both]:
             worth = rows(units, side) * (wide - width(units, side))
-            if max(worth - worth_onward, worth - worth_good) <= TINY or not allowed(side):
+            if max(worth - worth_onward, worth - worth_good) <= TINY or not enough(side):
+                continue
+            if not meets_all(units, list(side), requirements):
+                if worth > worth_failing + TINY:
+                    failing, worth_failing = side, worth
                 continue
             if worth > worth_onward + TINY:
                 onward, worth_onward = side, worth
-            if worth > worth_good + TINY and allowed(node - side):
+            if worth > worth_good + TINY and meets_all(units, list(node - side), requirements):
                 good, worth_good = side, worth
         if good is not None:
             best, box = worth_good, good
-        inside = good or onward or frozenset()
+        inside = good or onward or failing or frozenset()
         if rows(units, inside) * wide <= best + TINY:
             break
     return None if box is None else (box, node - box)
