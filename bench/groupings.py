@@ -52,15 +52,7 @@ def grouped(
         for cuts in ("certainty", "boxes"):
             options = {"rows": rows, "times": times, "cuts": cuts, **requested}
             loss.append((cuts, run("groupings_work:mondrian_alone", **options)))
-    arx = (
-        []
-        if rows not in ARX
-        else [stated_line(loss[-1][1], ARX[rows][name], f"{count_of(whole, name)}, boxes")]
-    )
-    if rows in ARX and name in DISTINCT:
-        options = {"rows": rows, "times": times, "cuts": "boxes", **requested, **DISTINCT[name]}
-        found = run("groupings_work:mondrian_alone", **options)
-        arx.append(stated_line(found, ARX[rows][name], f"{count_of(whole, name)}, boxes, distinct"))
+    arx = beside_arx(rows, name, requested, loss[-1][1], count_of(whole, name), times)
     peers = {}
     if rows != SIZES[-1]:  # it was stopped there after eight minutes
         peers["anjana"] = ("groupings_work:anjana", {"rows": rows, **plain})
@@ -87,6 +79,21 @@ def grouped(
     if not peers:
         found.append(line(whole, None, "", f"generalize, {count}, CPU", aim))
     return found + arx
+
+
+def beside_arx(
+    rows: int | None, name: str, requested: dict[str, Any], boxes: Outcome, count: str, times: int
+) -> list[Result]:
+    """The loss of boxes beside ARX's, which is stated."""
+    if rows not in ARX:
+        return []
+    stated = ARX[rows][name]
+    lines = [stated_line(boxes, stated, f"{count}, boxes")]
+    if name in DISTINCT:
+        options = {"rows": rows, "times": times, "cuts": "boxes", **requested, **DISTINCT[name]}
+        distinct = run("groupings_work:mondrian_alone", **options)
+        lines.append(stated_line(distinct, stated, f"{count}, boxes, distinct values"))
+    return lines
 
 
 def count_of(whole: Outcome, name: str) -> str:
