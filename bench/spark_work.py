@@ -82,7 +82,7 @@ def classes(table: Any, folder: Path) -> Any:
     return voile.publish(
         table, method="mondrian", qi=["age", "region", "sex"], sensitive=["grade"], k=50,
         identifiers=["hours", "visits"], error_model=False, to=folder / "classes.voile",
-        register=False,
+        register=False, cuts="median",
     )  # fmt: skip
 
 

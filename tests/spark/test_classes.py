@@ -86,7 +86,7 @@ def test_first_cuts_on_a_cluster_give_the_same_release(
         voile.publish(
             source, to=tmp_path / f"{place}.voile", method="mondrian", simulate_seed=1,
             register=False, error_model=False,
-            **options,
+            **{"cuts": "median"} | options,
         )  # fmt: skip
     assert len(levels) >= 3
     here, there = (written(tmp_path / f"{place}.voile") for place in ("here", "there"))

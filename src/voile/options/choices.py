@@ -17,7 +17,7 @@ Absent = Literal["forbidden", "ignored"]
 Method = Literal["mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"]
 """How rows are grouped into classes."""
 Recode = Literal["generalize", "bucketize"]
-Cuts = Literal["median", "information", "certainty", "hierarchy"]
+Cuts = Literal["median", "information", "certainty", "boxes", "hierarchy"]
 Suppressed = Literal["removed", "shown"]
 Loss = Literal["ncp", "discernibility", "levels", "entropy"]
 Noise = Literal["binomial", "gaussian"]

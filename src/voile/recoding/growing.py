@@ -10,6 +10,7 @@ from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
+from voile.recoding.narrowing import Groups, groups_for, narrowest_cut, search_for, take_box
 from voile.recoding.nodes import (
     Lines,
     Workspace,
@@ -34,6 +35,8 @@ INFORMATION = 1
 """The cut with the largest information gain about the sensitive attributes."""
 CERTAINTY = 2
 """The cut that leaves the narrowest boxes."""
+BOXES = 3
+"""The same; where no cut is allowed, a box is taken out of the node."""
 
 
 @compiled
@@ -82,43 +85,8 @@ def information_gains(lines: Lines, order: Counts, work: Workspace) -> Floats:
 
 
 @compiled
-def uncertainty(lines: Lines, low: Counts, high: Counts) -> float:
-    """The sum over the columns of how wide a box is, as a share of the domain."""
-    total = 0.0
-    for column in range(lines.sizes.size):
-        if lines.sizes[column] > 1 and high[column] >= low[column]:
-            total += (high[column] - low[column]) / (lines.sizes[column] - 1)
-    return total
-
-
-@compiled
-def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
-    """Before each line of the order, rows·uncertainty of the lines before it; or from it on."""
-    out = np.zeros(order.size)
-    low, high = np.empty_like(lines.sizes), np.empty_like(lines.sizes)
-    for column in range(lines.sizes.size):
-        low[column], high[column] = lines.sizes[column], -1
-    rows = 0
-    for step in range(order.size):
-        place = order.size - 1 - step if backwards else step
-        i = order[place]
-        if not backwards:
-            out[place] = rows * uncertainty(lines, low, high)
-        count = weight(lines, i)
-        rows += count
-        if count > 0:
-            for column in range(lines.sizes.size):
-                code = np.int64(lines.columns[column, i])
-                low[column] = min(low[column], code)
-                high[column] = max(high[column], code)
-        if backwards:
-            out[place] = rows * uncertainty(lines, low, high)
-    return out
-
-
-@compiled
-def best_cut(
-    lines: Lines, start: int, stop: int, work: Workspace, rules: Rules, way: int
+def most_informative_cut(
+    lines: Lines, start: int, stop: int, work: Workspace, rules: Rules
 ) -> tuple[int, int]:
     """The column and the position of the best cut whose parts both meet the requirements.
 
@@ -133,12 +101,7 @@ def best_cut(
         if work.high[column] <= work.low[column]:
             continue
         order = in_order(lines, start, stop, column, low[column], high[column])
-        if way == INFORMATION:
-            gains = information_gains(lines, order, work)
-        else:
-            gains, after = uncertainties(lines, order, False), uncertainties(lines, order, True)
-            for place in range(gains.size):
-                gains[place] = -gains[place] - after[place]
+        gains = information_gains(lines, order, work)
         best, position = best_position_of(lines, order, column, gains, best, work, rules)
         if position >= 0:
             best_column, best_position = column, position
@@ -304,15 +267,18 @@ def cuts_of(
 @compiled
 def propose(
     lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules,
-    best: int | None, relaxed: bool, breaks: Codes, work: Workspace,
+    best: int | None, relaxed: bool, least: int, breaks: Codes, work: Workspace, groups: Groups,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The cut to make: column, number of cuts (in work.cuts), and the middle where it is relaxed.
 
     Column −1 if no cut leaves parts that all meet the requirements. `best` is
-    INFORMATION or CERTAINTY, or None for the median of the widest column.
+    INFORMATION, CERTAINTY or BOXES, or None for the median of the widest column.
     """
-    if best is not None:  # where it is None the compiler leaves best_cut out
-        column, cut = best_cut(lines, start, stop, work, rules, best)
+    if best is not None:  # where it is None the compiler leaves the others out
+        if best == INFORMATION:
+            column, cut = most_informative_cut(lines, start, stop, work, rules)
+        else:
+            column, cut = narrowest_cut(lines, start, stop, work, rules, groups, least)
         work.cuts[0] = cut
         return column, 1, 0
     for place in range(by_width(lines.sizes, work.low, work.high, work.order)):
@@ -353,9 +319,10 @@ def grow(
 
     A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
     each column, −1 at the first position of a column that is cut without a hierarchy; it is empty
-    if all are.
+    if all are. With BOXES the tree does not say where boxes were taken out, and is none.
     """
-    work = workspace_for(lines)
+    work, groups = workspace_for(lines), groups_for(lines)
+    search = search_for(work)
     tree, used = np.empty((3, 64), dtype=np.int64), 1
     stops, classes = np.empty((1, 64), dtype=np.int64), 0
     stack, depth = np.empty((3, 64), dtype=np.int64), 1
@@ -368,8 +335,28 @@ def grow(
         if rows >= 2 * least:
             extent(lines, start, stop, True, work.low, work.high)
             column, number, middle = propose(
-                lines, start, stop, rows, population, rules, best, relaxed, breaks, work
+                lines,
+                start,
+                stop,
+                rows,
+                population,
+                rules,
+                best,
+                relaxed,
+                least,
+                breaks,
+                work,
+                groups,
             )
+        if column < 0 and best is not None and best == BOXES and rows >= 2 * least:
+            taken = take_box(lines, start, stop, rows, work, rules, groups, search, least)
+            if taken > start:
+                if depth + 2 > stack.shape[1]:
+                    stack = longer(stack)
+                put(stack, depth, taken, stop, node)
+                put(stack, depth + 1, start, taken, node)
+                depth += 2
+                continue
         if column < 0:
             put(tree, node, -1, -1, classes)
             if classes == stops.shape[1]:

@@ -13,12 +13,13 @@ from typing import Literal
 import numpy as np
 
 from voile.compiled import compiled
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.privacy.requirements import AlphaK, K, Requirement
 from voile.privacy.requirements.rules import Rules, rules_of
-from voile.recoding.grouping import Grouping, check_whole
-from voile.recoding.growing import CERTAINTY, INFORMATION, CutTree, boxes, grow
+from voile.recoding.grouping import Grouping, alike_as_one, check_classes, check_whole
+from voile.recoding.growing import BOXES, CERTAINTY, INFORMATION, CutTree, boxes, grow
 from voile.recoding.nodes import Lines
+from voile.recoding.regrouping import regrouped
 from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
 
@@ -48,20 +49,32 @@ class MondrianPartition:
     """
 
     grouping: Grouping
-    tree: CutTree
+    tree: CutTree | None
+    """None where boxes were taken out, or rows moved: no tree says where new rows belong."""
     sizes: tuple[int, ...]
+
+    @property
+    def known_tree(self) -> CutTree:
+        """The tree, where there is one."""
+        if self.tree is None:
+            raise UsageError(
+                f"{spelled('cuts', 'boxes')} leaves no regions: boxes may overlap",
+                hint=f"use {spelled('cuts', 'certainty')}",
+            )
+        return self.tree
 
     @cached_property
     def regions(self) -> Regions:
         """The region of each class, as the cuts leave it."""
-        low, high = regions_of(self.tree, np.array(self.sizes, dtype=np.int32))
-        here = self.tree.column < 0
-        order = np.argsort(self.tree.child[here])
+        tree = self.known_tree
+        low, high = regions_of(tree, np.array(self.sizes, dtype=np.int32))
+        here = tree.column < 0
+        order = np.argsort(tree.child[here])
         return Regions(low[here][order], high[here][order])
 
     def locate(self, codes: Codes) -> Codes:
         """The class in whose region each row lies; codes are (quasi-identifiers, rows)."""
-        return located(self.tree, np.ascontiguousarray(codes, dtype=np.int32))
+        return located(self.known_tree, np.ascontiguousarray(codes, dtype=np.int32))
 
 
 @compiled
@@ -100,8 +113,8 @@ def located(tree: CutTree, codes: Codes) -> Codes:
 # ---------------------------------------------------------------------- Mondrian
 
 
-Cuts = Literal["median", "information", "certainty"]
-BEST = {"median": None, "information": INFORMATION, "certainty": CERTAINTY}
+Cuts = Literal["median", "information", "certainty", "boxes"]
+BEST = {"median": None, "information": INFORMATION, "certainty": CERTAINTY, "boxes": BOXES}
 
 
 def mondrian(
@@ -117,9 +130,13 @@ def mondrian(
     'median' cuts the column that is widest, as a share of its domain, at its lower median; if a
     side would fail, the next widest. Ties are cut in the order of the columns. 'information' and
     'certainty' take the best of all allowed cuts: that with the largest information gain about the
-    sensitive attributes, or with the narrowest boxes. `relaxed` divides the rows at the median so
-    that both sides have as many; it needs one unit for each row. A column with levels is cut into
-    the children of its current node; its positions are in nested order, and boxes are whole nodes.
+    sensitive attributes, or with the narrowest boxes. 'boxes' is 'certainty' where nothing is
+    required of sensitive values. Else, where no cut is allowed it takes out a box, several columns
+    at once; cuts the widest classes anew; and moves rows to narrower classes.
+
+    `relaxed` divides the rows at the median so that both sides have as many; it needs one unit for
+    each row. A column with levels is cut into the children of its current node; its positions are
+    in nested order, and boxes are whole nodes.
 
     Raises PromiseError if the class of all rows does not meet the requirements.
     """
@@ -141,8 +158,22 @@ def mondrian(
         )
     check_whole(units, requirements)
     rules = rules_of(requirements, units.overall)
+    if cuts == "boxes" and units.population is not None:
+        raise UsageError(
+            "a share of a public table is counted in whole regions, and boxes may overlap",
+            hint=f"use {spelled('cuts', 'certainty')}",
+        )
     breaks = breaks_of(units.sizes, levels)
-    return cut_further(units, requirements, rules, breaks, relaxed=relaxed, cuts=cuts)
+    found = cut_further(units, requirements, rules, breaks, relaxed=relaxed, cuts=cuts)
+    if cuts != "boxes" or not reads_sensitive(requirements):
+        return found
+
+    def cut(pool: Units) -> Codes:
+        return cut_further(pool, requirements, rules, breaks, cuts=cuts).grouping.classes
+
+    better = alike_as_one(regrouped(units, found.grouping, requirements, rules, cut))
+    check_classes(units, better, requirements)
+    return MondrianPartition(better, None, units.sizes)
 
 
 def cut_further(
@@ -156,7 +187,8 @@ def cut_further(
 ) -> MondrianPartition:
     """Cut units that meet the rules, which may be a part of the table that these are for."""
     lines = _lines(units, requirements, cuts)
-    nodes, stops = grow(lines, rules, BEST[cuts], relaxed, least_rows(requirements), breaks)
+    best = BEST[cuts if reads_sensitive(requirements) or cuts != "boxes" else "certainty"]
+    nodes, stops = grow(lines, rules, best, relaxed, least_rows(requirements), breaks)
     low, high = boxes(lines, stops)
     widen(low, high, breaks)
     classes = np.empty(len(lines.unit), dtype=np.int32)

@@ -38,6 +38,7 @@ CLASSES: dict[str, Any] = {
     "method": "mondrian", "qi": NAMES[:4], "sensitive": NAMES[4:5], "insensitive": NAMES[5:],
     "simulate_seed": 1, "register": False, "name": "adult",
 }  # fmt: skip
+MEDIAN = CLASSES | {"k": 10, "cuts": "median", "error_model": False}
 ASKED: dict[str, dict[str, Any]] = {
     "k": {"k": 10},
     "k and l": {"k": 5, "l": 1.2},
@@ -73,6 +74,7 @@ def same_bytes(folder: Path, rows: pa.Table, table: Elsewhere, options: dict[str
     "options",
     [
         {"k": 10},
+        {"k": 10, "l": 1.25, "t": 0.1},
         {"k": 10, "cuts": "information"},
         {"k": 10, "relaxed": False, "recode": "bucketize", "l": 1.2},
         {"k": 30, "method": "fulldomain", "suppression": 0.05},
@@ -266,7 +268,7 @@ def test_a_release_cut_by_counts_has_the_same_bytes(
     monkeypatch.setattr(reading, "MOST_HELD", 900)
     monkeypatch.setattr(publishing, "FILE_ROWS", 7000)
     table = Counted(adult())
-    options = CLASSES | ASKED[asked] | {"error_model": False}
+    options = CLASSES | {"cuts": "median"} | ASKED[asked] | {"error_model": False}
     same_bytes(tmp_path, adult(), table, options)
     assert len(table.levels) >= (1 if asked.startswith("no cut") else 5)
     assert len(list((tmp_path / "there.voile" / "data").iterdir())) == 7
@@ -286,6 +288,7 @@ def test_nulls_and_wide_keys_are_cut_by_counts(
     same_bytes(tmp_path, rows, table, {
         "method": "mondrian", "qi": ["age", "sex", "day"], "sensitive": ["member"],
         "insensitive": ["income", "visit", "number"], "k": 12, "t": 0.2, "nulls": nulls,
+        "cuts": "median",
         "simulate_seed": 1, "register": False, "error_model": False, "name": "people",
     })  # fmt: skip
     assert len(table.levels) >= 4
@@ -301,7 +304,8 @@ def test_nulls_and_wide_keys_are_cut_by_counts(
         ({"method": "trivial"}, "trivial"),
         ({"cuts": "information"}, "information"),
         ({"cuts": "certainty"}, "certainty"),
-        ({"error_model": True}, "error_model"),
+        ({}, "cuts='boxes' needs every combination"),
+        ({"cuts": "median", "error_model": True}, "error_model"),
     ],
 )
 def test_what_needs_all_combinations_is_refused_before_it_begins(
@@ -326,7 +330,7 @@ def test_single_rows_that_are_too_many_are_refused(
 def test_what_the_whole_table_has_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_HELD", 900)
     with pytest.raises(PromiseError, match="in one class of all 48,842 rows"):
-        voile.publish(Elsewhere(adult()), **CLASSES | {"l": 1.9, "error_model": False})
+        voile.publish(Elsewhere(adult()), **MEDIAN | {"l": 1.9})
 
 
 class Growing(Elsewhere):
@@ -351,7 +355,7 @@ def test_a_table_that_changes_is_refused(steady: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Growing, "steady", steady)
     monkeypatch.setattr(Growing, "scans", 0)
     with pytest.raises(TableError, match=r"had [\d,]+ rows where it has [\d,]+ later"):
-        voile.publish(Growing(adult()), **CLASSES | {"k": 10, "error_model": False})
+        voile.publish(Growing(adult()), **MEDIAN)
 
 
 class Unsorted(Elsewhere):
@@ -366,4 +370,4 @@ class Unsorted(Elsewhere):
 def test_an_order_that_is_lost_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_HELD", 900)
     with pytest.raises(TableError, match="in another order"):
-        voile.publish(Unsorted(adult()), **CLASSES | {"k": 10, "error_model": False})
+        voile.publish(Unsorted(adult()), **MEDIAN)

@@ -70,7 +70,7 @@ def test_the_command_line_of_the_issue_gives_the_oracles_classes(
         app,
         ["publish", "dataset:adult/frontier", "-o", str(tmp_path / "r.voile"), "--method",
          "mondrian", "--qi", ",".join(QI), "--sensitive", "occupation", f"--{option}", str(value),
-         "--json"],
+         "--cuts", "median", "--json"],
     )  # fmt: skip
     assert found.exit_code == 0, found.output
     told = json.loads(found.stdout)

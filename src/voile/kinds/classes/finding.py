@@ -128,15 +128,17 @@ def check_mixture(prepared: ClassInput, options: ClassOptions) -> None:
 
 def by_cuts(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """Mondrian's classes; with δ-presence they show whole regions between cuts."""
-    units, of_row = units_for(
-        prepared, options, each=options.relaxed or too_many(prepared, options)
-    )
+    cuts = options.cuts_made or "median"
+    single = too_many(prepared, options) and cuts != "boxes"  # which compares rows that are alike
+    units, of_row = units_for(prepared, options, each=options.relaxed or single)
     if options.presence is not None:
         units = with_population(units, prepared.schema, prepared.orders, options)
-    tree = options.cuts == "hierarchy"
-    levels = [prepared.levels.get(name) for name in options.qi] if tree else None
-    cuts = options.cuts if options.cuts in ("information", "certainty") else "median"
+    levels = None
+    if cuts == "hierarchy":
+        cuts, levels = "median", [prepared.levels.get(name) for name in options.qi]
     cut = mondrian(units, prepared.requirements, relaxed=options.relaxed, cuts=cuts, levels=levels)
+    if cut.tree is None:
+        return FoundGrouping(units, of_row, cut.grouping)
     if options.relaxed and options.recoded == "generalize":
         together = alike_as_one(cut.grouping)
         check_classes(units, together, prepared.requirements)

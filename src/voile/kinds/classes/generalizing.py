@@ -223,6 +223,8 @@ def fitted(
             hint=f"use `voile publish`, which writes both, or {spelled('method', 'mondrian')}",
         )
     check_roles(source, options)
+    if reusable and options.cuts_made == "boxes" and options.cuts is None:
+        options = options.but(cuts="certainty")  # new rows belong to regions, which boxes leave not
     rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
     cut = options.but(insensitive=(), identifiers=())  # those need no domain
     prepared = prepare(source.of(rows.select(cut.listed)), cut, progress, as_read=True)

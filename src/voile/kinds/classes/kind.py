@@ -35,7 +35,9 @@ class Classes(FolderKind):
 REQUIREMENTS = ("k", "l", "t", "semantic")
 BOTH = ("generalize", "bucketize")
 FRONTIER = {
-    "mondrian": FrontierMethod("Mondrian", {"method": "mondrian"}, REQUIREMENTS, recodes=BOTH),
+    "mondrian": FrontierMethod(
+        "Mondrian", {"method": "mondrian", "cuts": "median"}, REQUIREMENTS, recodes=BOTH
+    ),
     "information": FrontierMethod(
         "Mondrian with information cuts", {"method": "mondrian", "cuts": "information"},
         ("l", "t"), recodes=BOTH, looks=True,

@@ -65,9 +65,9 @@ class ClassOptions(RequirementOptions, RoleOptions):
     """Which columns are what, what every class must have, and how classes are found."""
 
     population: Annotated[Any, Flag("With --presence: a public table of everybody.")] = None
-    cuts: Annotated[Cuts | None, Flag("mondrian: median, information, certainty or hierarchy.")] = (
-        None
-    )
+    cuts: Annotated[
+        Cuts | None, Flag("mondrian: boxes, certainty, median, information or hierarchy.")
+    ] = None
     relaxed: Annotated[bool, Flag("mondrian: rows with equal values may be divided.")] = False
     suppression: Annotated[
         float,
@@ -186,6 +186,12 @@ class ClassOptions(RequirementOptions, RoleOptions):
                 "bucketized rows show everyone's quasi-identifiers, and so who is there",
                 hint=f"{spelled('recode', 'generalize')} can keep δ-presence",
             )
+        if self.presence is not None and self.cuts == "boxes":
+            raise UsageError(
+                f"{presence} does not go with {spelled('cuts', 'boxes')}: a share of the public "
+                "table is counted in whole regions, and boxes may overlap",
+                hint=f"use {spelled('cuts', 'certainty')}, as without {spelled('cuts')}",
+            )
         if self.presence is not None and self.relaxed:
             raise UsageError(
                 f"{presence} does not go with {spelled('relaxed', True)}",
@@ -198,6 +204,15 @@ class ClassOptions(RequirementOptions, RoleOptions):
         if self.recode is not None:
             return self.recode
         return "bucketize" if self.method in BUCKETS else "generalize"
+
+    @property
+    def cuts_made(self) -> Cuts | None:
+        """The cuts of Mondrian: the option, or those that lose least of what can be had."""
+        if self.method != "mondrian" or self.cuts is not None:
+            return self.cuts
+        if self.relaxed or self.recoded == "bucketize":  # buckets show no box
+            return "median"
+        return "boxes" if self.presence is None else "certainty"
 
     @property
     def of_single_rows(self) -> bool:

@@ -240,7 +240,6 @@ def parameters_of(
 ) -> ClassParameters:
     """How rows were grouped and are shown, for the manifest."""
     generalized = options.recoded == "generalize"
-    mondrian = options.method == "mondrian"
     return ClassParameters(
         recode=options.recoded,
         qi=list(options.qi),
@@ -256,7 +255,7 @@ def parameters_of(
             for name, range_ in ranges.items()
             if range_.groups
         },
-        cuts=(options.cuts or "median") if mondrian else None,
+        cuts=options.cuts_made,
         relaxed=options.relaxed,
         levels=found.chosen if isinstance(found, FoundGrouping) else None,
         population=shown.histograms.population is not None,

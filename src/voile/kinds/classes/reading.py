@@ -281,7 +281,8 @@ def check_afar(different: int, options: ClassOptions) -> None:
     strict = spelled("method", "mondrian")
     needs = {
         spelled("method", options.method): options.method != "mondrian",
-        spelled("cuts", options.cuts): options.cuts in ("information", "certainty"),
+        spelled("cuts", options.cuts_made): options.cuts_made
+        in ("information", "certainty", "boxes"),
         spelled("presence"): options.presence is not None,
         spelled("error_model", True): options.error_model,
     }
@@ -291,8 +292,9 @@ def check_afar(different: int, options: ClassOptions) -> None:
             raise TableError(
                 f"{how} needs every combination of values in this process, and {different:,} "
                 f"different ones are more than {MOST_HELD:,}",
-                hint=f"{strict} with median or hierarchy cuts and {without} counts rows where they "
-                f"lie; or make them fewer: bins in {spelled('schema')}, fewer columns",
+                hint=f"{strict} with {spelled('cuts', 'median')} (or 'hierarchy') and {without} "
+                f"counts rows where they lie; or make them fewer: bins in {spelled('schema')}, "
+                "fewer columns",
             )
 
 

@@ -148,11 +148,16 @@ def read_recoding(path: str | Path) -> Recoding:
 def recoding_of(prepared: ClassInput, found: FoundGrouping, options: ClassOptions) -> Recoding:
     """What was found, in a form that new rows can be given to."""
     if options.relaxed or (found.partition is None and found.chosen is None):
-        how = "relaxed cuts" if options.relaxed else f"{spelled('method', options.method)}"
+        how = (
+            spelled("cuts", "boxes")
+            if options.cuts == "boxes"
+            else spelled("method", options.method)
+        )
+        how = "relaxed cuts" if options.relaxed else how
         raise UsageError(
             f"{how} cannot be applied to new rows: which class a row is in does not follow from "
             "its values",
-            hint=f"use strict cuts ({spelled('method', 'mondrian')}), or "
+            hint=f"use strict cuts ({spelled('cuts', 'certainty')}), or "
             f"{spelled('method', 'fulldomain')}",
         )
     if found.shown is not None and prepared.schema.active:
@@ -171,7 +176,7 @@ def recoding_of(prepared: ClassInput, found: FoundGrouping, options: ClassOption
         attributes=prepared.schema.select(listed).to_dict()["attributes"],
         nulls=options.nulls,
         orders={name: order.tolist() for name, order in prepared.orders.items()},
-        tree=None if found.partition is None else cuts_of(found.partition.tree),
+        tree=None if found.partition is None else cuts_of(found.partition.known_tree),
         cells=cells_of(prepared, found, options),
         requirements=[requirement.to_dict() for requirement in prepared.requirements],
     )
