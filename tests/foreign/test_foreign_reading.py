@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import signal
 from pathlib import Path
 
 import pytest
 
-from voile import extras
 from voile.errors import TableError, UsageError
 from voile.foreign import ENDINGS, PACKAGES
 from voile.foreign.reading import refusal, to_arrow
@@ -35,7 +35,7 @@ def test_errors_are_handed_over_as_they_were() -> None:
 def test_what_is_not_installed_is_named_with_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match=PACKAGES[ending]) as refused:
         to_arrow(tmp_path / f"t{ending}", "", {}, tmp_path / "t.arrow")
     assert refused.value.hint == "pip install 'voile[files]'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ from voile.errors import VoileError
 from voile.foreign import ForeignTable, archives
 from voile.foreign.workbooks import letters, read_workbook
 
-Rows = Sequence[Sequence[Any]]
+Rows = Sequence[Any]
 HEAD = ["ward", "age"]
 
 
 def workbook(
-    path: Path, sheets: dict[str, Rows], change: Callable[[Any], None] | None = None
+    path: Path, sheets: Mapping[str, Rows], change: Callable[[Any], None] | None = None
 ) -> Path:
     book = openpyxl.Workbook()
     book.remove(book.active)
