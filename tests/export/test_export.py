@@ -32,7 +32,7 @@ FRAME = pd.DataFrame({
     "sex": RNG.choice(["f", "m", "=x'y\n  (z"], ROWS),
     "paid": RNG.choice([0.5, 1.25], ROWS),
     "seen": pd.to_datetime(RNG.choice(["2020-01-01", "2020-02-03"], ROWS)).date,
-    "sick": RNG.choice([True, False], ROWS),
+    "sick": [True, False] * (ROWS // 2),
     "if": RNG.choice(["a", None], ROWS),
 })  # fmt: skip
 CODEBOOK = Schema.from_dict({"attributes": [
@@ -77,9 +77,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def shown(releases: dict[str, Any], case: str) -> tuple[Any, Any, dict[str, Any]]:
     """The release, its first table, and the options of a case."""
-    release, options = releases[case.partition(",")[0]], OPTIONS[case]
-    export(release, Path(release.path).parent / "all.parquet", overwrite=True, **options)
-    return release, pq.read_table(Path(release.path).parent / "all.parquet"), options
+    release, options = releases[case.partition(",")[0]], dict(OPTIONS[case])
+    if case == "marginals":
+        options["number"] = 300
+    file = Path(release.path).parent / f"{case}.parquet"
+    if not file.exists():
+        export(release, file, **options)
+    return release, pq.read_table(file), options
 
 
 def plain(rows: Any) -> list[tuple[Any, ...]]:
@@ -231,7 +235,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"path": "t.csv", "number": 3}, "number=3 is for other releases", "leave out"),
     ({"path": "ddi.xml", "tables": True}, "tables=True is for other releases", "leave out"),
     ({"path": "there.csv"}, "exists already", "overwrite=True"),
-    ({"path": "folder"}, "is a folder", "name a file"),
+    ({"path": "folder", "format": "csv"}, "is a folder", "name a file"),
 ]
 
 

@@ -55,7 +55,6 @@ def croissant_of(
         "description": sentence(release),
         "version": f"1.0.0+{manifest.digest[:12]}",
         "identifier": f"sha256:{manifest.digest}",
-        "creator": {"@type": "sc:SoftwareApplication", "name": f"Voile {manifest.voile}"},
         "distribution": distribution(release, target, tables),
         "recordSet": [record_set(table) for table in tables],
     }
