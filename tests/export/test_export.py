@@ -33,7 +33,7 @@ FRAME = pd.DataFrame({
     "paid": RNG.choice([0.5, 1.25], ROWS),
     "seen": pd.to_datetime(RNG.choice(["2020-01-01", "2020-02-03"], ROWS)).date,
     "sick": [True, False] * (ROWS // 2),
-    "if": RNG.choice(["a", None], ROWS),
+    "if": ["a", "a", None] * (ROWS // 3),
 })  # fmt: skip
 CODEBOOK = Schema.from_dict({"attributes": [
     {"name": "age", "kind": "integer", "range": [20, 25]},
@@ -51,7 +51,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("releases")
 
     def made(name: str, **options: Any) -> Any:
-        given = {"name": "t", "register": False, "to": folder / f"{name}.voile"} | options
+        given: dict[str, Any] = {"name": "t", "register": False, **options}
+        given["to"] = folder / f"{name}.voile"
         if name == "perturbed":
             return voile.perturb(FRAME, 0.7, schema=CODEBOOK, simulate_seed=1, **given)
         return voile.publish(FRAME, **given)

@@ -69,7 +69,7 @@ def distribution(
     release: Release, target: Path, tables: Sequence[DescribedTable]
 ) -> list[dict[str, Any]]:
     """Every file with its digest, and a set for each table of several files."""
-    found = []
+    found: list[dict[str, Any]] = []
     for file in release.manifest.files:
         kind = PARQUET if file.path.endswith(".parquet") else None
         plain = "text/markdown" if file.path == README else "application/json"

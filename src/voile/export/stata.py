@@ -78,7 +78,7 @@ def write_table(table: ExportTable, path: Path, words: Sequence[str]) -> tuple[i
     rows = pa.concat_tables([part.cast(table.columns) for part in parts_of(table)])
     names = stata_names(rows.column_names)
     columns: dict[str, Any] = {}
-    labels: dict[str, dict[int, str]] = {}
+    labels: dict[str, dict[int | float, str]] = {}
     for given, name in names.items():
         columns[name], found = column_of(rows.column(given), table.attributes.get(given), given)
         if found:
@@ -98,7 +98,9 @@ def write_table(table: ExportTable, path: Path, words: Sequence[str]) -> tuple[i
     return rows.num_rows, changed
 
 
-def column_of(column: Any, attribute: Attribute | None, name: str) -> tuple[Any, dict[int, str]]:
+def column_of(
+    column: Any, attribute: Attribute | None, name: str
+) -> tuple[Any, dict[int | float, str]]:
     """A column as Stata holds it, and its value labels."""
     kind, missing = column.type, column.null_count > 0
     if pa.types.is_boolean(kind):
