@@ -52,6 +52,8 @@ def test_the_document_is_one_of_openapi(tmp_path: Path) -> None:
 
     with application(tmp_path / "store") as app:
         found = got(app, "GET", "/v1/openapi.json").data
-    labels = {operation.ok().label for operation in
-              schemathesis.openapi.from_dict(found).get_all_operations()}  # fmt: skip
+    labels = set()
+    for operation in schemathesis.openapi.from_dict(found).get_all_operations():
+        known: Any = operation  # refused by `ok` where the document is wrong
+        labels.add(known.ok().label)
     assert labels == {"GET /v1/spec", "GET /v1/health", "GET /v1/count", "POST /v1/rows"}
