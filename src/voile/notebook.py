@@ -125,7 +125,7 @@ class VoileMagics(Magics):
             name, _, variable = text.partition("=")
             if (variable or name) not in self.shell.user_ns:
                 raise UsageError(
-                    f"--with {text}: there is no variable {variable or name!r}",
+                    f"{text!r}: there is no variable {variable or name!r}",
                     hint="make it in a cell before: regions = pandas.read_csv(…)",
                 )
             found[name] = self.shell.user_ns[variable or name]

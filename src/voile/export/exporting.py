@@ -30,6 +30,7 @@ NAMES: dict[str, Format] = {"croissant": "croissant", "datapackage": "datapackag
 DESCRIPTIONS: tuple[Format, ...] = ("croissant", "ddi", "datapackage")
 """Formats that describe a release's files, and hold no rows."""
 FORMATS: tuple[Format, ...] = ("csv", "parquet", "sql", "dta", *DESCRIPTIONS)
+"""What a release can be exported to."""
 DIALECTS: tuple[Dialect, ...] = ("standard", "duckdb", "sqlite")
 README = ".README.md"
 """What the file of words is called that stands beside a file without a place for them."""
