@@ -73,3 +73,8 @@ def open(path: Any, *, check: bool = True, engine: Any = None) -> Release:
     from voile.release import Release
 
     return Release.open(path, check=check, engine=engine)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext voile` calls in a notebook: then %voile and %%voile ask releases."""
+    importlib.import_module("voile.notebook").load_ipython_extension(shell)

@@ -16,6 +16,7 @@ __all__ = [
     "VoileError",
     "did_you_mean",
     "in_shell",
+    "is_shell",
     "spelled",
 ]
 
@@ -92,6 +93,11 @@ def in_shell() -> Iterator[None]:
         yield
     finally:
         _SHELLS.pop()
+
+
+def is_shell() -> bool:
+    """Whether messages name options as a shell takes them."""
+    return bool(_SHELLS)
 
 
 def spelled(name: str, *value: Any, flag: str = "") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -57,6 +57,8 @@ class Inspection:
     """How the table's text is read, with what the findings suggest."""
     chosen: tuple[str, ...] | None = None
     """The columns that the caller chose."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What columns are about, where the file of another program says so."""
 
     @property
     def domain_size(self) -> int:
@@ -170,6 +172,7 @@ class Inspection:
             "attributes": [
                 {
                     "name": p.name,
+                    "label": self.labels.get(p.name),
                     "kind": p.kind or "unsupported",
                     "type": p.sql_type,
                     "size": size,
@@ -253,6 +256,7 @@ def inspect(
         notes=tuple(table.notes),
         reading=table.reading,
         chosen=None if columns is None else tuple(names),
+        labels=dict(table.labels),
     )
 
 

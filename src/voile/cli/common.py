@@ -35,8 +35,8 @@ TableArg = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV, TSV, Parquet, Arrow, DuckDB or SQLite file, folder or glob; FILE::TABLE; "
-        "postgresql://…::TABLE; or dataset:NAME.",
+        help="CSV, TSV, Parquet, Arrow, DuckDB, SQLite, .xlsx, .sav, .dta or .rds file, folder or "
+        "glob; FILE::TABLE; postgresql://…::TABLE; or dataset:NAME.",
     ),
 ]
 ReleaseArg = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release's folder.")]

@@ -59,6 +59,7 @@ PANELS: dict[str, dict[str, str]] = {
         "explain": "releases",
         "refine": "releases",
         "rows": "releases",
+        "export": "exporting",
         "shell": "releases",
     },
     "Interactive answers": {

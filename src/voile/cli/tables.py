@@ -75,7 +75,7 @@ def schema(
     source = read_table(table, reading)
     names = source.check_columns(names_in(columns) or list(source.columns))
     found = source.infer(names, checked_nulls(nulls))
-    found.save(output, overwrite=overwrite)
+    found.save(output, overwrite=overwrite, labels=source.labels)
     say(f"wrote {output}; edit it, and pass it to voile publish with --schema")
     show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
 

@@ -7,6 +7,7 @@ a 500: what is wrong with the request has its own status, what is wrong with the
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from voile.client import Spec, Submission, WrongSpecError, read_submission
+from voile.collect.openapi import document
 from voile.collect.store import Writer, opened
 from voile.errors import UsageError, VoileError, spelled
 from voile.kinds.perturbed.specs import check_releasable
@@ -66,6 +68,7 @@ class Collector:
         self._writer = writer
         self._spec = writer.store.spec
         self._limits = limits
+        self._document = json.dumps(document(self._spec), ensure_ascii=False).encode()
         self._bodies = BodyReader(
             limits.bytes,
             together=limits.bytes_together,
@@ -77,6 +80,10 @@ class Collector:
     async def spec(self) -> Response:
         """The spec, byte for byte: its digest is in every submission."""
         return Response(self._spec.raw, media_type="application/json")
+
+    async def openapi(self) -> Response:
+        """What may be sent, with examples, as OpenAPI."""
+        return Response(self._document, media_type="application/json")
 
     async def health(self) -> Response:
         """Whether rows are taken."""
@@ -122,6 +129,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.get("/v1/spec")(collector.spec)
+    app.get("/v1/openapi.json")(collector.openapi)
     app.get("/v1/health")(collector.health)
     app.get("/v1/count")(collector.count)
     app.post("/v1/rows")(collector.rows)

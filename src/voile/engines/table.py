@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Unpack, get_args, runtime_checkable
 
 import numpy as np
@@ -93,6 +95,10 @@ class Table(Protocol):
     """How its text is read, as the caller said."""
     notes: Sequence[str] = ()
     """What reading it did that may not be expected."""
+    labels: Mapping[str, str] = MappingProxyType({})
+    """What columns are about, where the file of another program says so."""
+    categories: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """All labels of columns that are shown by them, in order, whether or not they occur."""
     at_hand: bool = True
     """Whether its rows may be taken into this process; else only what jobs make of them."""
 
@@ -161,7 +167,18 @@ class Table(Protocol):
         """The schema of what the columns hold, the 'active' domain."""
         self.check_meaning(names)
         profiles = self.profiles(names, drop_nulls=nulls == "drop")
-        return Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+        found = [infer_attribute(p, null=nulls == "as-value") for p in profiles]
+        return Schema(tuple(self._with_labels(attribute) for attribute in found))
+
+    def _with_labels(self, attribute: Attribute) -> Attribute:
+        """The attribute with all labels that its column has, in their order."""
+        listed = [
+            t for t in self.categories.get(attribute.name, ()) if t not in self.reading.null_text
+        ]
+        values = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+        if not listed or not set(values) <= set(listed):
+            return attribute
+        return replace(attribute, domain=Values(tuple(listed)))
 
     @abstractmethod
     def check_kinds(self, schema: Schema) -> None:

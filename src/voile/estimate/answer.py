@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import itertools
 import json
@@ -154,16 +153,11 @@ class Answer:
         return table_of(self)
 
     def _repr_html_(self) -> str:
-        names = list(self.rows[0]) if self.rows else []
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
+        from voile.estimate.html import answer_html  # noqa: PLC0415  (only in a notebook)
+
         assumed = f" Assumed: {self.assumption}." if self.assumption else ""
-        caption = html.escape(f"Intervals cover {self.covers}.{assumed}")
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
+        caption = f"Intervals at {self.confidence:.12g} cover {self.covers}.{assumed}"
+        return answer_html(self.rows, self.columns, caption=caption, notes=self.notes)
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:

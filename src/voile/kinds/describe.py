@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.engines.encode import column_type
 from voile.kinds.manifest import CHOSEN, NULL_WORDS, Disclosed, Manifest
 from voile.kinds.people import kept_lines
+from voile.schema import Attribute, Bins, Range, Schema
+from voile.schema.attribute import plain
 from voile.schema.schema import large
 
 
@@ -82,7 +89,7 @@ def resource(
     paths: Sequence[str],
     *,
     title: str | None = None,
-    columns: Sequence[dict[str, str]] | None = None,
+    columns: Sequence[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Parquet files as one table of a package."""
     return {
@@ -104,11 +111,62 @@ def row_package(
     return package(manifest, what, description, [rows])
 
 
-def fields(manifest: Manifest) -> list[dict[str, str]]:
-    """The columns of the schema."""
-    return [
-        {"name": a["name"], "type": TYPES.get(a["kind"], a["kind"])} for a in manifest.attributes
-    ]
+def fields(manifest: Manifest) -> list[dict[str, Any]]:
+    """The columns of the schema, as fields of a Table Schema."""
+    return [field_of(attribute) for attribute in manifest.schema_]
+
+
+MOST_LISTED = 1000
+"""Values that a field lists; of more it has the first and the last one."""
+MISSING = [""]
+"""What stands for NULL where rows are text; in Parquet NULL is itself."""
+
+
+def field_of(attribute: Attribute) -> dict[str, Any]:
+    """A column with what is public of it: its type, and the values that it may have."""
+    kind = TYPES.get(attribute.kind, attribute.kind)
+    domain = attribute.domain
+    if attribute.kind == "integer" and isinstance(domain, Bins):
+        kind = "number"  # the middle of a bin may be half a whole number
+    allowed: dict[str, Any] = {"required": not attribute.null}
+    if attribute.kind == "boolean":
+        pass
+    elif domain.size <= MOST_LISTED and not isinstance(domain, Range):
+        allowed["enum"] = [plain(value) for value in domain]
+    elif attribute.kind != "categorical":
+        allowed |= {"minimum": plain(domain.at(0)), "maximum": plain(domain.at(domain.size - 1))}
+    return {"name": attribute.name, "type": kind, "constraints": allowed}
+
+
+ARROW_FIELDS = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "number"),
+    (pa.types.is_date, "date"),
+)
+
+
+def arrow_field(field: Any, schema: Schema) -> dict[str, Any]:
+    """A column of a file: as the schema has it, where it is one of the schema's as it is."""
+    if field.name in schema.names:
+        attribute = schema[field.name]
+        if field.type == column_type(attribute):
+            return field_of(attribute)
+    kind = next((word for fits, word in ARROW_FIELDS if fits(field.type)), "string")
+    return {"name": field.name, "type": kind, "constraints": {"required": not field.nullable}}
+
+
+def with_fields(folder: Path, found: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+    """A data package of which every table says what its columns are."""
+    schema = manifest.schema_
+    tables = []
+    for given in found["resources"]:
+        said, first = given.get("schema"), folder / next(iter(given["path"]), "")
+        if said is None and first.is_file():
+            said = {"fields": [arrow_field(f, schema) for f in pq.read_schema(first)]}
+        table = given if said is None else {**given, "schema": {**said, "missingValues": MISSING}}
+        tables.append(table)
+    return {**found, "resources": tables}
 
 
 def slug_of(manifest: Manifest) -> str:

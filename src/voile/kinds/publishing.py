@@ -18,6 +18,7 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, VoileError, spelled
 from voile.kinds.choosing import MethodChoice, rounded
+from voile.kinds.describe import with_fields
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.people import BoundedRows, PeopleCount, kept_rows
@@ -298,7 +299,8 @@ def mark_registered(folder: Path, *, registered: bool) -> None:
 def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     kind = kind_of(manifest.method)
-    package = json.dumps(kind.data_package(manifest), ensure_ascii=False, indent=1)
+    described = with_fields(folder, kind.data_package(manifest), manifest)
+    package = json.dumps(described, ensure_ascii=False, indent=1)
     texts = {README: kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
     files = list(manifest.files)
     for name, text in texts.items():

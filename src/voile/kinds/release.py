@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.exported import ExportChoice, ExportTable
     from voile.kinds.manifest import File
     from voile.kinds.registration import DepartureUnit
     from voile.kinds.stored import Mirror
@@ -579,6 +580,47 @@ class Release(ABC):
     def shown_rows(self) -> Any:
         """The rows that a person may look at, as an Arrow table; `rows_are` says what they are."""
         return self.rows_for_tools()
+    def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
+        """What `voile export` writes of it; one that was not asked for is refused by name."""
+        from voile.kinds.exported import ExportTable, attributes_of
+
+        self.refuse_choice(choice)
+        columns = self.rows_for_tools().schema
+        about = f"Rows of {self.kind}, as the release shows them. {self.counting_hint}"
+        return [
+            ExportTable(
+                self.name, columns, [self.rows_for_tools()], about,
+                attributes_of(columns, self.schema),
+            )
+        ]  # fmt: skip
+
+    @property
+    def counting_hint(self) -> str:
+        """Where it stands how to count from its rows."""
+        return "How to count from them stands below; `release.query` does it, with intervals."
+
+    def refuse_choice(
+        self,
+        choice: ExportChoice,
+        *,
+        tables: bool = False,
+        noisy_rows: bool = False,
+        number: bool = False,
+    ) -> None:
+        """Refuse what this kind does not have; those that it has are said."""
+        asked = {
+            "tables": choice.tables and not tables,
+            "noisy_rows": choice.noisy_rows and not noisy_rows,
+            "number": choice.number is not None and not number,
+        }
+        for name, wrong in asked.items():
+            if wrong:
+                value = choice.number if name == "number" else True
+                raise UsageError(
+                    f"{spelled(name, value)} is for other releases, and {self.name!r} is "
+                    f"{self.kind}",
+                    hint=f"leave out {spelled(name, value)}",
+                )
 
     def __arrow_c_schema__(self) -> Any:
         """The columns of its rows, for any tool that speaks Arrow's PyCapsule protocol."""

@@ -43,6 +43,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name in _HOMES:  # loaded on first use: the command line only names it
         return getattr(importlib.import_module(f"voile.register.{_HOMES[name]}"), name)
+    if name == "RegisterChoice":  # for tools that look types up while a program runs
+        from voile.register.register import Register  # noqa: PLC0415
+
+        return str | Path | Register | bool | None
     raise AttributeError(f"module 'voile.register' has no attribute {name!r}")
 
 

@@ -80,13 +80,21 @@ def _reason(error: Exception) -> str:
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem
 
 
-def codebook_text(data: dict[str, Any]) -> str:
-    """A codebook with its explanations on top."""
+def codebook_text(data: dict[str, Any], labels: Mapping[str, str] | None = None) -> str:
+    """A codebook with its explanations on top; `labels` say what attributes are about."""
     import yaml  # noqa: PLC0415
 
-    return HEADER + yaml.dump(
-        data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
-    )
+    text = yaml.dump(data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100)
+    if not labels:
+        return HEADER + text
+    names = iter(entry["name"] for entry in data["attributes"])
+    lines = []
+    for line in text.splitlines(keepends=True):
+        # Only an entry of the list begins so: what belongs to it is indented.
+        if line.startswith("- ") and (label := labels.get(next(names))):
+            lines.append(f"# {' '.join(label.split())}\n")
+        lines.append(line)
+    return HEADER + "".join(lines)
 
 
 # ---------------------------------------------------------------------- schema
@@ -161,13 +169,22 @@ class Schema:
             raise SchemaError("a schema has a list 'attributes'", hint="see `voile schema TABLE`")
         return cls(tuple(attribute_from_dict(entry) for entry in entries))
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the codebook as YAML, to be read and edited by people."""
-        write_whole(Path(path), self.to_yaml().encode(), overwrite=overwrite)
+    def save(
+        self,
+        path: str | Path,
+        *,
+        overwrite: bool = False,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the codebook as YAML, to be read and edited by people.
 
-    def to_yaml(self) -> str:
+        `labels` say what attributes are about; they stand in comments.
+        """
+        write_whole(Path(path), self.to_yaml(labels).encode(), overwrite=overwrite)
+
+    def to_yaml(self, labels: Mapping[str, str] | None = None) -> str:
         """The codebook as `save` writes it."""
-        return codebook_text(self.to_dict())
+        return codebook_text(self.to_dict(), labels)
 
     @classmethod
     def from_yaml(cls, text: str) -> Schema:

@@ -24,8 +24,9 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
-from voile.serve import wire
+from voile.serve import formats, wire
 from voile.serve.api import Api, Caller, refusal_of, unauthorized
+from voile.serve.examples import put_examples
 from voile.serve.ledger.base import LedgerError, RolledBackError
 from voile.web.limits import Rate, RateLimiter, RefusalError, WorkPool
 from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refused
@@ -77,17 +78,26 @@ class Operation:
         """The replies that the OpenAPI document lists: the answer, and every refusal."""
         statuses = (*ANY, *WITH_TOKEN * self.token, *WITH_BODY * bool(self.body))
         refusals: dict[int | str, dict[str, Any]] = {
-            int(status): {"model": wire.RefusalResponse, "description": WHY[status]}
+            int(status): {
+                "model": wire.RefusalResponse,
+                "description": WHY[status],
+            }
             for status in sorted(statuses)
         }
-        return {200: {"model": reduce(or_, self.answers), "description": "Done."}} | refusals
+        done = {"model": reduce(or_, self.answers), "description": "Done."}
+        tables = {"content": formats.TABLES} if wire.AnswerResponse in self.answers else {}
+        return {200: done | tables} | refusals
 
     @property
     def extra(self) -> dict[str, Any]:
         """The body, which FastAPI does not read: it would take any size, and a key twice."""
         if self.body is None:
             return {}
-        content = {"application/json": {"schema": {"$ref": f"{SCHEMAS}{self.body.__name__}"}}}
+        content = {
+            formats.JSON: {
+                "schema": {"$ref": f"{SCHEMAS}{self.body.__name__}"},
+            }
+        }
         return {"requestBody": {"required": True, "content": content}}
 
 
@@ -150,7 +160,10 @@ def describe(app: FastAPI, setting: Setting) -> dict[str, Any]:
     _, definitions = models_json_schema(bodies, ref_template=f"{SCHEMAS}{{model}}")
     components = found.setdefault("components", {})
     components.setdefault("schemas", {}).update(definitions["$defs"])
-    return named_by_title(without_422(found))
+    found = named_by_title(without_422(found))
+    for operation in OPERATIONS:
+        put_examples(found["paths"][operation.path][operation.method.lower()], operation.name)
+    return found
 
 
 def without_422(document: dict[str, Any]) -> dict[str, Any]:
@@ -278,9 +291,9 @@ class Endpoints:
         health.check()
         return answer({"status": "ok"})
 
-    async def query(self, caller: Token, body: Body) -> Response:
-        """Answers a question, or says what it would cost."""
-        api = self._api
+    async def query(self, caller: Token, body: Body, request: Request) -> Response:
+        """Answers a question, or says what it would cost; as JSON, CSV or Arrow, by Accept."""
+        api, form = self._api, formats.wanted(request.headers.get("accept"))
         admit = partial(api.admit_question, caller, body)
         who, asked = await self._pool.run(admit, caller.address)
         subset = asked.rows()
@@ -288,7 +301,8 @@ class Endpoints:
             question = await self._questions.read(who, asked.sql, subset)
         except VoileError as error:
             api.refuse(who, error, asked)
-        return await self._answered(partial(api.query, who, asked, question), who)
+        work = partial(api.query, who, asked, question)
+        return await self._pool.run(lambda: formats.rendered(work(), form), who)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from voile.errors import UsageError
 from voile.files import write_whole
+from voile.foreign import ENDINGS
 from voile.options.reading import ReadingOptions
 
 ENDING = ".voile-project"
@@ -224,7 +225,9 @@ def now() -> str:
 def name_for(source: str) -> str:
     """A short name for the project of a table."""
     last = re.split(r"[/\\:]", source.rstrip("/"))[-1]
-    stem = re.sub(r"(\.(csv|tsv|txt|parquet|arrow|feather|duckdb|db|sqlite|gz|xlsx))+$", "", last)
+    plain = "csv|tsv|txt|parquet|arrow|feather|duckdb|db|sqlite|gz"
+    endings = "|".join([plain, *(ending[1:] for ending in ENDINGS)])
+    stem = re.sub(rf"(\.({endings}))+$", "", last)
     return re.sub(r"[^\w.-]+", "-", stem).strip(".-") or "table"
 
 

@@ -249,8 +249,11 @@ def limit_memory(more: int) -> None:
     with suppress(ImportError, OSError, ValueError):  # macOS has no /proc
         import resource  # noqa: PLC0415  (only servers need it)
 
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what ends would leave its rows on disk
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
         most = int(pages) * resource.getpagesize() + more
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

@@ -123,6 +123,7 @@ class DuckTable(Table):
         made = TextNotes()
         self.name = attach(self._con, source, self.reading, made)
         self.notes, self._made = tuple(made.notes), made
+        self.labels, self.categories = made.labels, made.categories
         text = str(source) if isinstance(source, str) else ""
         self.dataset = text if text.startswith("dataset:") else ""
         self.columns = columns_of(self._con)
@@ -141,13 +142,16 @@ class DuckTable(Table):
     def findings(self) -> Sequence[ColumnFinding]:
         """What a steward should decide about its columns, or know of.
 
-        Of a source that has types: only texts that stand for NULL in a column of texts that holds
+        Of a source that has types: texts that stand for NULL in a column of texts that holds
         numbers or dates besides, which nobody has to decide.
         """
-        if not self._made.is_text:
-            return () if self.reading.na is not None else hidden_gaps(self._con)
+        made = self._made
         numbers = [n for n, kind in self.columns.items() if kind in ("BIGINT", "DOUBLE")]
-        return (*self._made.findings, *sentinels(self._con, numbers, self._made.with_points))
+        if not made.is_text:
+            gaps = () if self.reading.na is not None else hidden_gaps(self._con)
+            found = sentinels(self._con, numbers, []) if made.has_codes else ()
+            return (*gaps, *found)
+        return (*made.findings, *sentinels(self._con, numbers, made.with_points))
 
     def check_meaning(self, names: Sequence[str]) -> None:
         """Refuse a column that would be taken for categories and may hold something else."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
     from voile.kinds.classes.cells import ClassSource
     from voile.kinds.evaluation import LossEvidence, Truth
+    from voile.kinds.exported import ExportChoice, ExportTable
     from voile.privacy.guarantees.statements import Statement
     from voile.query.query import Query
 
@@ -481,6 +482,28 @@ class ClassRelease(Release):
             raise UsageError("rows are generalized: nothing is hidden", hint="use to_arrow()")
         tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
         return pa.concat_tables(tables)
+
+    def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
+        """The rows as they are shown; if bucketized, the sensitive values of the classes beside."""
+        from voile.kinds.exported import ExportTable, attributes_of  # noqa: PLC0415
+
+        self.refuse_choice(choice)
+        rows, p = self.to_arrow(), self.manifest.parameters
+        about = f"Rows in classes, as the release shows them. {self.counting_hint}"
+        known = attributes_of(rows.schema, self.schema)
+        shown = ExportTable(self.name, rows.schema, [rows], about, known)
+        if p.recode != "bucketize":
+            return [shown]
+        hidden = self.hidden_to_arrow()
+        beside = (
+            f"How many rows of each class ({p.class_column}) have which sensitive values. Which "
+            f"row has which is not told. {self.counting_hint}"
+        )
+        known = attributes_of(hidden.schema, self.schema)
+        return [
+            shown,
+            ExportTable(f"{self.name}_sensitive", hidden.schema, [hidden], beside, known),
+        ]
 
     @property
     def files(self) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
     from voile.kinds.counts.joints import ConjunctSource, Tables
+    from voile.kinds.exported import ExportChoice, ExportTable
     from voile.privacy.guarantees.statements import Statement
     from voile.query.query import Query
 
@@ -169,6 +171,13 @@ class ConjunctRelease(Release):
         return Tables(self.schema, p.arity, p.halves, self.rows, self.manifest.law.variance, load)
 
     # ------------------------------------------------------------------ its rows
+
+    def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
+        """All its tables, one below the other, each figure with the standard error of its noise."""
+        from voile.kinds.counts.exported import stacked_tables  # noqa: PLC0415
+
+        self.refuse_choice(choice, tables=True)
+        return [stacked_tables(self)]
 
     def to_arrow(self) -> Any:
         """Refused: there are no rows."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
     from voile.kinds.evaluation import LossEvidence, Truth
+    from voile.kinds.exported import ExportChoice, ExportTable
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.errors import ErrorLaw
     from voile.kinds.marginals.expected import ExpectedNoise
@@ -254,6 +255,12 @@ class MarginalRelease(Release):
     def shown_rows(self) -> Any:
         """Synthetic rows, as many as the model counts."""
         return self.rows()
+    def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
+        """Synthetic rows, each marked so; or the noisy tables with the errors of their figures."""
+        from voile.kinds.marginals.exported import noisy_tables, synthetic_table  # noqa: PLC0415
+
+        self.refuse_choice(choice, tables=True, number=not choice.tables)
+        return [noisy_tables(self) if choice.tables else synthetic_table(self, choice.number)]
 
     def to_arrow(self) -> Any:
         """Refused: there are no rows of people."""

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from voile.arrays import Floats
 from voile.arrow import arrow_array
 from voile.engines.encode import codes as codes_of
-from voile.errors import ReleaseError, UsageError
-from voile.kinds.manifest import MANIFEST, Manifest
+from voile.errors import ReleaseError, UsageError, spelled
+from voile.kinds.manifest import MANIFEST, Manifest, free_name
 from voile.kinds.parquet import tuples
 from voile.kinds.people import about_people
 from voile.kinds.release import QueryOptions, Release
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from voile.engines.rows import ReleaseRows
     from voile.estimate import Answer, Bound
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.exported import ExportChoice, ExportTable
     from voile.kinds.views.estimator import ViewModel, ViewSource
     from voile.kinds.views.refinement.fit import Refinement
     from voile.privacy import Disclosures
@@ -432,6 +433,27 @@ class ViewRelease(Release):
             hint="release.query(sql) is a table of estimates; release.to_arrow() has the rows, "
             "noise and all",
         )
+
+    def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
+        """Its rows, where they are asked for by name: most are noise, and each is marked so."""
+        from voile.kinds.exported import ExportTable, attributes_of, marked
+
+        self.refuse_choice(choice, noisy_rows=True)
+        if not choice.noisy_rows:
+            raise UsageError(
+                f"{self.name!r} is {self.kind}: its rows mean nothing by themselves, and a program "
+                "that counts them counts noise",
+                hint="`voile query` writes estimates with -o FILE; "
+                f"{spelled('noisy_rows', True)} exports the rows, each marked as noisy",
+            )
+        mark = free_name("noisy_row", self.schema.names)
+        rows = marked(self.to_arrow(), mark)
+        about = (
+            "Rows of a noisy view: WARNING, most of them are noise and stand for nobody. "
+            f"Column {mark} says so of each. To count, use the formulas below."
+        )
+        columns = rows.schema
+        return [ExportTable(self.name, columns, [rows], about, attributes_of(columns, self.schema))]
 
     def counts_rows(self, path: str) -> bool:
         """Whether the rows of that file are rows of the view."""

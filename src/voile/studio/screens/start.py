@@ -8,6 +8,7 @@ from typing import Any
 
 from voile.datasets import DATASETS
 from voile.errors import UsageError, VoileError
+from voile.foreign import WORKBOOKS
 from voile.studio.calls import ShownCall
 from voile.studio.pages import Area, AreaVisit, Go, Reply, ScreenPage
 from voile.studio.project import ENDING, check_address, read_project
@@ -18,7 +19,10 @@ RECENT = 6
 """Projects that are shown at once."""
 KINDS_OF_FILES = {
     b"%PDF": ("a PDF", "ask for the table behind it, or export it as CSV"),
-    b"PK\x03\x04": ("a workbook or a document", "open it, and save the table as CSV"),
+    b"PK\x03\x04": (
+        "an archive or a document",
+        "name a workbook FILE.xlsx; else save the table as CSV",
+    ),
     b"\xd0\xcf\x11\xe0": ("an old Office file", "open it, and save the table as CSV"),
     b"\x89PNG": ("a picture", "give the table that it shows"),
     b"\xff\xd8\xff": ("a picture", "give the table that it shows"),
@@ -27,6 +31,8 @@ KINDS_OF_FILES = {
     b"7z\xbc\xaf": ("an archive", "unpack it, and give the table"),
 }
 """By the first bytes: files that people have tables in, and that are none."""
+PACKED = (".zip", *WORKBOOKS)
+"""Files that begin as archives do, and are read."""
 
 
 def show(visit: AreaVisit) -> Reply | None:
@@ -165,7 +171,7 @@ def check_contents(path: Path, name: str) -> None:
     if not start.strip():
         raise UsageError(f"{name!r} is empty", hint="choose a file with a line of names and rows")
     for beginning, (what, instead) in KINDS_OF_FILES.items():
-        if start.startswith(beginning) and not name.lower().endswith(".zip"):
+        if start.startswith(beginning) and not name.lower().endswith(PACKED):
             raise UsageError(f"{name!r} is {what}, not a table", hint=instead)
 
 

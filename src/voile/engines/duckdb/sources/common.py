@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from voile import datasets
 from voile.errors import TableError, UsageError, VoileError
+from voile.foreign import ENDINGS
 from voile.query.quoting import quote_identifier, quote_literal
 
 SOURCE = "source"
@@ -25,11 +26,12 @@ TEXT = (".csv", ".tsv", ".txt")
 PACKED = (".gz", ".zst", ".bz2", ".xz")
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
-SPREADSHEETS = (".xlsx", ".xls", ".ods")
+SPREADSHEETS = (".xls", ".xlsb", ".numbers")
 DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
 READS = (
     f"{' '.join(TEXT)} (also {' '.join(PACKED)} .zip), {' '.join(PARQUET)} or a folder of them, "
-    f"{' '.join(ARROW)}, {' '.join(DATABASES)}, postgresql://…::table, dataset:NAME"
+    f"{' '.join(ARROW)}, {' '.join(ENDINGS)}, {' '.join(DATABASES)}, "
+    "postgresql://…::table, dataset:NAME"
 )
 
 

@@ -28,9 +28,11 @@ from voile.engines.duckdb.sources.common import (
     reading,
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
-from voile.engines.duckdb.sources.text import TextNotes, attach_text, spreadsheet_hint
+from voile.engines.duckdb.sources.foreign import attach_foreign
+from voile.engines.duckdb.sources.text import TextNotes, attach_text
 from voile.engines.duckdb.sources.typed import refuse_options
 from voile.errors import TableError, UsageError
+from voile.foreign import ENDINGS
 from voile.options.reading import ReadingOptions
 from voile.storage import is_url
 
@@ -60,6 +62,9 @@ def attach_path(con: Connection, text: str, options: ReadingOptions, made: TextN
             f"{path} names {len(files)} files that do not make one table",
             hint="several files are read together if all are text files or all are Parquet",
         )
+    if kind == "foreign":
+        attach_foreign(con, files[0], table, options, made)
+        return re.split(r"[.*?\[]", files[0].name)[0]
     if kind != "text":
         refuse_options(options, path)
     if kind in {"duckdb", "sqlite"}:
@@ -144,8 +149,11 @@ def _kind(file: Path) -> str:
         return "text"
     if last in TEXT and magic.startswith(b"PAR1"):
         return "parquet"
+    if last in ENDINGS:
+        return "foreign"
     if last in SPREADSHEETS:
-        raise UsageError(f"{file} is a spreadsheet", hint=spreadsheet_hint(file))
+        hint = f"save it as {file.with_suffix('.xlsx').name}, and read that"
+        raise UsageError(f"{file} is of a kind of spreadsheet that is not read", hint=hint)
     if last in PARQUET + ARROW:
         return "parquet" if last in PARQUET else "arrow"
     raise UsageError(f"{file} is not of a kind that is read", hint=f"what is read: {READS}")

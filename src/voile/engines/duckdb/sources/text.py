@@ -35,6 +35,7 @@ from voile.engines.duckdb.sources.common import (
 from voile.engines.findings import ColumnFinding
 from voile.errors import TableError, UsageError, spelled
 from voile.files import temporary_folder
+from voile.foreign.headers import has_header, names_of
 from voile.options.reading import ReadingOptions
 from voile.query.quoting import quote_identifier, quote_literal
 from voile.units import counted
@@ -46,7 +47,6 @@ RECORDS = 200
 MAGIC = {b"\x1f\x8b": ".gz", b"(\xb5/\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz",
          b"PK\x03\x04": ".zip", b"PK\x05\x06": ".zip"}  # fmt: skip
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 BAD_LINE = re.compile(r"CSV Error on Line: (\d+)")
 
 
@@ -71,6 +71,12 @@ class TextNotes:
     with_points: list[str] = field(default_factory=list)
     """Columns of numbers that may be written with decimals: 555.0."""
     is_text: bool = False
+    has_codes: bool = False
+    """Whether another program wrote its numbers, some of which may mean 'missing'."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What columns are about, in words of whoever made the file."""
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """All labels of columns that are shown by them, in the order of their codes."""
 
 
 def attach_text(
@@ -143,19 +149,17 @@ def only_member(archive: zipfile.ZipFile, file: Path) -> IO[bytes]:
     """The one text file of an archive."""
     names = [name for name in archive.namelist() if not re.search(r"/$|^__MACOSX/", name)]
     if "[Content_Types].xml" in names:
-        raise UsageError(f"{file} is a spreadsheet", hint=spreadsheet_hint(file))
+        raise UsageError(
+            f"{file} is a spreadsheet",
+            hint="name it as what it is: "
+            + shlex.join(["mv", str(file), str(file.with_suffix(".xlsx"))]),
+        )
     if len(names) != 1 or Path(names[0]).suffix.lower() not in TEXT:
         raise UsageError(
             f"{file} holds {', '.join(names) or 'no file'}",
             hint=f"a .zip is read if it holds one file and that is {' or '.join(TEXT)}",
         )
     return archive.open(names[0])
-
-
-def spreadsheet_hint(file: Path) -> str:
-    """How to read a spreadsheet: through a text file."""
-    text = file.with_suffix(".csv").name
-    return f"save its sheet as a text file, e.g. {text}, and read that"
 
 
 def save(packed: Any, target: Path) -> Path:
@@ -259,7 +263,7 @@ def layout_of(file: Path, shown: Path, options: ReadingOptions) -> TextLayout:
     separator = options.separator or separator_of(file, lines)
     records = parted(lines, separator)
     refuse_title(lines, separator, shown, options, blank)
-    header = has_header(records, shown, options)
+    header = has_header(records[0], shown, options.header)
     names, notes = names_of(records[0], header=header)
     if len(names) == 1 and not options.separator and are_spaced(lines):
         notes.append(
@@ -333,58 +337,6 @@ def refuse_title(
             hint=f"if the table begins at line {first + titles}, add "
             f"{spelled('skip', options.skip + blank + titles)}",
         )
-
-
-def has_header(records: Sequence[Sequence[str]], shown: Path, options: ReadingOptions) -> bool:
-    """Whether the first line names the columns; refused where numbers leave it open."""
-    if options.header is not None:
-        return options.header == "yes"
-    cells_ = [cell.strip() for cell in records[0]]
-    numbers = [cell for cell in cells_ if NUMBER.fullmatch(cell)]
-    if not numbers or are_in_sequence(numbers):
-        return True
-    both = f"{spelled('header', 'no')} if the first line is a row"
-    raise TableError(
-        f"a column of {shown} is named {numbers[0]}, a number",
-        hint=f"add {both}, or {spelled('header', 'yes')} if it holds the column names",
-    )
-
-
-def are_in_sequence(numbers: Sequence[str]) -> bool:
-    """Whether numbers count up evenly, as the years of a wide table do, and rows do not."""
-    if len(numbers) < 3 or not all(re.fullmatch(r"0|[1-9]\d{0,3}", each) for each in numbers):
-        return False
-    steps = {int(b) - int(a) for a, b in itertools.pairwise(numbers)}
-    return len(steps) == 1 and min(steps) > 0
-
-
-def names_of(cells_: Sequence[str], *, header: bool) -> tuple[tuple[str, ...], list[str]]:
-    """A name for each column that no other has, and what was changed."""
-    if not header:
-        count = len(cells_)
-        note = f"there is no header; the columns are called column1 to column{count}"
-        return tuple(f"column{i}" for i in range(1, count + 1)), [note]
-    names, notes = list[str](), list[str]()
-    taken = {cell.strip().lower() for cell in cells_}
-    seen: set[str] = set()
-    for place, cell in enumerate(cells_, start=1):
-        name = cell.strip()
-        if not name:
-            name = free(f"column{place}", taken)
-            notes.append(f"column {place} has no name and is called {name!r}")
-        elif name.lower() in seen:
-            name = free(name, taken, first=2)
-            notes.append(f"column {place} is a second {cell.strip()!r} and is called {name!r}")
-        names.append(name)
-        seen.add(name.lower())
-        taken.add(name.lower())
-    return tuple(names), notes
-
-
-def free(name: str, taken: set[str], first: int = 1) -> str:
-    """The name, or the name with a number, that nothing else has."""
-    numbered = (f"{name}_{i}" if i > 1 else name for i in itertools.count(first))
-    return next(each for each in numbered if each.lower() not in taken)
 
 
 # ---------------------------------------------------------------------- rows to values
@@ -550,16 +502,27 @@ def straighten(con: Connection, rows: TextRows, made: TextNotes) -> None:
         texts = columns_of(con, "VARCHAR")
         copy_again(con, rows, [*texts, *doubles])
         found, read = meanings(con, rows)
+    settle(con, found, read, rows.options, made)
+
+
+def settle(
+    con: Connection,
+    found: Mapping[str, cells.ColumnTexts],
+    read: Sequence[cells.ColumnMeaning],
+    options: ReadingOptions,
+    made: TextNotes,
+) -> None:
+    """Read columns as what their texts say, or note what a person has to decide."""
     for one in read:
         finding = cells.finding_of(con, found[one.name], one)
-        settled = rows.options.na if finding and finding.what == "missing" else None
+        settled = options.na if finding and finding.what == "missing" else None
         if finding is None or settled:
             read_as(con, one, found[one.name], made)
         elif settled is None:
             made.findings.append(finding)
     meant = {one.name for one in read if one.meaning != "text" or one.doubts}
     plain = [name for name in columns_of(con, "VARCHAR") if name not in meant]
-    cells.missing_texts(con, plain, rows.options, made.findings)
+    cells.missing_texts(con, plain, options, made.findings)
     made.with_points = columns_of(con, "DOUBLE")
     cells.make_whole(con, made.with_points)
     undecided = [text for text in found.values() if text.name not in meant]

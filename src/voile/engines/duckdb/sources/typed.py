@@ -25,10 +25,13 @@ FIRST = 4096
 """Rows that are looked at for texts that stand for NULL."""
 
 
-def refuse_options(options: ReadingOptions, what: str) -> None:
-    """Refuse options that say how a text file is written, for a source that is none."""
+def refuse_options(options: ReadingOptions, what: str, also: Sequence[str] = ()) -> None:
+    """Refuse options that say how a text file is written, for a source that is none.
+
+    `also` are options that it takes nevertheless.
+    """
     for name, value in options.given_keywords().items():
-        if name not in MEANINGS:
+        if name not in (*MEANINGS, *also):
             raise UsageError(
                 f"{spelled(name, value)} says how a text file is written, and {what} is none",
                 hint=f"leave out {spelled(name, value)}; its columns have names and types already",

@@ -1,0 +1,78 @@
+"""Answers in the form that a request asks for with Accept: JSON, CSV, or a stream of Arrow."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi.responses import Response
+
+from voile.remote.client import Reply
+from voile.serve import examples
+
+JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
+KNOWN = (JSON, CSV, ARROW)
+TABLES: Mapping[str, Any] = {
+    CSV: {"schema": {"type": "string"}, "example": examples.CSV},
+    ARROW: {"schema": {"type": "string", "format": "binary"}},
+}
+"""What the OpenAPI document says of answers that are tables."""
+
+
+def wanted(accept: str | None) -> str:
+    """The form that a request likes best of those that there are.
+
+    JSON where it names none of them: a refusal could not be told in another form either.
+    """
+    found: dict[str, float] = {}
+    for part in (accept or "").split(","):
+        kind, *more = (word.strip().lower() for word in part.split(";"))
+        weight = next((word[2:] for word in more if word.startswith("q=")), "1")
+        if kind in KNOWN and kind not in found:
+            found[kind] = quality(weight)
+    best = max(found.values(), default=0.0)
+    return next((kind for kind in KNOWN if found.get(kind) == best > 0), JSON)
+
+
+def quality(text: str) -> float:
+    """A weight of Accept; what is none counts for nothing."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 0.0
+    return weight if 0 <= weight <= 1 else 0.0
+
+
+def rendered(data: Mapping[str, Any], kind: str) -> Response:
+    """A reply in this form; what it cost stands in headers where rows alone are the body.
+
+    What a question would cost is no table, and is always JSON.
+    """
+    if kind == JSON or "rows" not in data:
+        return Response(
+            json.dumps(data, allow_nan=False), media_type=JSON, headers={"Vary": "Accept"}
+        )
+    answer = Reply.from_dict(data).estimates
+    headers = {
+        "Vary": "Accept",
+        "Voile-Charged": str(data["charged"]),
+        "Voile-Remaining": str(data["remaining"]),
+        "Voile-Confidence": f"{data['confidence']:.12g}",
+    }
+    if kind == CSV:
+        return Response(answer.to_csv(), media_type=CSV, headers=headers)
+    return Response(arrow_stream(answer, data), media_type=ARROW, headers=headers)
+
+
+def arrow_stream(answer: Any, data: Mapping[str, Any]) -> bytes:
+    """The rows as a stream of Arrow, whose metadata (`voile`) have all that is no row."""
+    import pyarrow as pa  # noqa: PLC0415  (most answers are JSON)
+
+    about = {key: value for key, value in data.items() if key != "rows"}
+    said = {b"voile": json.dumps(about, ensure_ascii=False).encode()}
+    table, file = answer.to_arrow().replace_schema_metadata(said), io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    return file.getvalue()
