@@ -230,6 +230,7 @@ def test_tables_pass(tmp_path: Path) -> None:
     for name, content in (
         ("a.csv", b"x,y\n1,2\n"),
         ("a.zip", b"PK\x03\x04"),
+        ("a.xlsx", b"PK\x03\x04"),
         ("a.parquet", b"PAR1"),
     ):
         (tmp_path / name).write_bytes(content)

@@ -19,10 +19,7 @@ RECENT = 6
 """Projects that are shown at once."""
 KINDS_OF_FILES = {
     b"%PDF": ("a PDF", "ask for the table behind it, or export it as CSV"),
-    b"PK\x03\x04": (
-        "an archive or a document",
-        "name a workbook FILE.xlsx; else save the table as CSV",
-    ),
+    b"PK\x03\x04": ("a workbook or a document", "name it .xlsx if it is one, or save CSV"),
     b"\xd0\xcf\x11\xe0": ("an old Office file", "open it, and save the table as CSV"),
     b"\x89PNG": ("a picture", "give the table that it shows"),
     b"\xff\xd8\xff": ("a picture", "give the table that it shows"),
