@@ -6,8 +6,11 @@ a fault of the server is 503.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
 from http import HTTPStatus
@@ -25,12 +28,15 @@ from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
 from voile.serve import wire
-from voile.serve.api import Api, Caller, refusal_of, unauthorized
+from voile.serve.api import Api, BegunAnswer, Caller, refusal_of, unauthorized
 from voile.serve.ledger.base import LedgerError, RolledBackError
+from voile.serve.shapes import Remembered
 from voile.web.limits import Rate, RateLimiter, RefusalError, WorkPool
 from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refused
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from voile.serve.query_service import QueryService
     from voile.serve.question import Question
     from voile.serve.setting import Setting
@@ -203,6 +209,8 @@ TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
 """To send a body."""
+NAMES = 4096
+"""Tokens whose owners are remembered."""
 LAST = 2**53
 """No line of the log has a number as large."""
 
@@ -261,12 +269,22 @@ class OwnReader:
         """The question, or a refusal that does not depend on the rows."""
         return await self._pool.run(partial(self._service.read, sql, subset), who)
 
+    def known(self, sql: str, subset: Any) -> Question | None:  # noqa: ARG002
+        """None: every question is read anew."""
+        return None
+
+
+FEW = 50
+"""Rows of an answer that is written where requests are read: it takes less than to hand it over."""
+
 
 class Endpoints:
     """From requests to the API and back."""
 
     def __init__(self, api: Api, pool: WorkPool, questions: QuestionTrial) -> None:
         self._api, self._pool, self._questions = api, pool, questions
+        self._names: Remembered[str, str] = Remembered(NAMES)
+        """Whose line a token's requests wait in; what it allows is looked up each time."""
         self._health = WorkPool(1, 1)
         """Of its own: whatever the others do, it does not wait for them."""
 
@@ -280,15 +298,43 @@ class Endpoints:
 
     async def query(self, caller: Token, body: Body) -> Response:
         """Answers a question, or says what it would cost."""
-        api = self._api
-        admit = partial(api.admit_question, caller, body)
-        who, asked = await self._pool.run(admit, caller.address)
-        subset = asked.rows()
-        try:
-            question = await self._questions.read(who, asked.sql, subset)
-        except VoileError as error:
-            api.refuse(who, error, asked)
-        return await self._answered(partial(api.query, who, asked, question), who)
+        who, asked, begun = await self._begun(caller, body)
+        if begun is None:
+            subset = asked.rows()
+            try:
+                question = await self._questions.read(who, asked.sql, subset)
+            except VoileError as error:
+                self._api.refuse(who, error, asked)
+            begun = await self._pool.run(partial(self._api.begin, who, asked, question), who)
+        if begun.recorded is not None:
+            with suppress(Exception):  # `finish` says what it was
+                await asyncio.shield(asyncio.wrap_future(begun.recorded))
+        if begun.rows <= FEW:
+            return answer(begun.finish())
+        return await self._answered(begun.finish, who)
+
+    async def _begun(
+        self, caller: Caller, body: bytes
+    ) -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
+        """Who asks what; and the answer, if the question can be read at once."""
+        known = self._names.get(caller.digest)
+        admit = partial(self._api.admit_question, caller, body)
+        if known is None:
+            who, asked = await self._pool.run(admit, caller.address)
+            self._names.put(caller.digest, who)
+            return who, asked, None
+
+        def work() -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
+            who, asked = admit()
+            subset = asked.rows()
+            try:
+                question = self._questions.known(asked.sql, subset)
+            except VoileError as error:
+                self._api.refuse(who, error, asked)
+            begun = None if question is None else self._api.begin(who, asked, question)
+            return who, asked, begun
+
+        return await self._pool.run(work, known)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""
@@ -377,6 +423,7 @@ def make_app(
         serve_bytes(app, path, content, kind)
     app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
     errors = ErrorAnswers(note)
+    app.add_middleware(QueryRoute, endpoints=endpoints, bodies=app.state.bodies, errors=errors)
     for error in (VoileError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, errors.answer_error)
     app.add_middleware(
@@ -384,6 +431,44 @@ def make_app(
     )
     app.add_middleware(SecurityHeaders)
     return app
+
+
+BEARER_LINE = re.compile(rb"Bearer ([!-~]{1,500})")
+
+
+class QueryRoute:
+    """Takes plain requests for /query past the routing that all others go through.
+
+    A request that is in any way unusual goes there too, and is answered or refused there.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, endpoints: Endpoints, bodies: BodyReader, errors: ErrorAnswers
+    ) -> None:
+        self._app, self._endpoints, self._bodies, self._errors = app, endpoints, bodies, errors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = plain_caller(scope)
+        if caller is None:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._endpoints.query(caller, await self._bodies.read(request))
+        except VoileError as error:
+            response = await self._errors.answer_error(request, error)
+        await response(scope, receive, send)
+
+
+def plain_caller(scope: Scope) -> Caller | None:
+    """Who sends a question, if the request is as clients send them; else None."""
+    if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/query":
+        return None
+    given = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(given) != 1 or scope["query_string"] or not (found := BEARER_LINE.fullmatch(given[0])):
+        return None
+    client = scope.get("client")
+    return Caller(found[1].decode("ascii"), client[0] if client else "")
 
 
 def add(app: FastAPI, operation: Operation, endpoint: Callable[..., Any]) -> None:

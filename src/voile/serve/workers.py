@@ -28,8 +28,9 @@ from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from voile.errors import QueryError, UsageError
-from voile.serve.question import LONGEST, Question, selected
+from voile.serve.question import LONGEST, Question, RowSelection, selected
 from voile.serve.setting import Setting
+from voile.serve.shapes import ShapeReader
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
 from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often, unavailable
 from voile.web.requests import ending
@@ -57,6 +58,9 @@ class QuestionTrial(Protocol):
 
     async def read(self, who: str, sql: str, subset: Any) -> Question:
         """The question, or a refusal that does not depend on the rows."""
+
+    def known(self, sql: str, subset: Any) -> Question | None:
+        """The question, if it can be read at once and without SQL; from any thread."""
 
 
 class WorkerGoneError(Exception):
@@ -145,6 +149,9 @@ class QuestionWorkers:
         self._stopped = RateLimiter(STOPPED)
         self._kept: OrderedDict[tuple[str, str | None], tuple[Question, int]] = OrderedDict()
         self._bytes = 0
+        self._keeping = threading.Lock()
+        """Of the questions that are remembered."""
+        self._shapes = ShapeReader(setting)
         self._closed = False
         self._lock = threading.Lock()
         """Of what threads that start workers share with the loop."""
@@ -168,19 +175,31 @@ class QuestionWorkers:
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
             )
         rows = selected(self._setting, subset)
-        declared = rows.subset if isinstance(rows.subset, str) and rows.subset != "all" else None
-        key = (sql, declared)
-        if key not in self._kept:
-            await self._turns.take(who)
-            try:
-                self._check_stopped(who)
-                question, size = await self._tried(who, sql, declared)
-            finally:
-                self._turns.give(who)
-            self._keep(key, question, size)
-            return question.about(rows)
-        self._kept.move_to_end(key)
-        return self._kept[key][0].about(rows)
+        if (found := self._known(sql, rows)) is not None:
+            return found
+        declared = declared_name(rows)
+        await self._turns.take(who)
+        try:
+            self._check_stopped(who)
+            question, size = await self._tried(who, sql, declared)
+        finally:
+            self._turns.give(who)
+        self._keep((sql, declared), question, size)
+        if declared is None:
+            self._shapes.learn(sql, question)
+        return question.about(rows)
+
+    def known(self, sql: str, subset: Any) -> Question | None:
+        """The question, if it or one like it was read before."""
+        return self._known(sql, selected(self._setting, subset))
+
+    def _known(self, sql: str, rows: RowSelection) -> Question | None:
+        key = (sql, declared_name(rows))
+        with self._keeping:
+            if (found := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return found[0].about(rows)
+        return self._shapes.read(sql, rows)
 
     def _check_stopped(self, who: str) -> None:
         """Refuse whose questions were stopped again and again."""
@@ -235,13 +254,16 @@ class QuestionWorkers:
             slow.cancel()
 
     def _keep(self, key: tuple[str, str | None], question: Question, size: int) -> None:
-        if key in self._kept or size > KEPT_BYTES // 16:
+        if size > KEPT_BYTES // 16:
             return
-        self._kept[key] = question, size
-        self._bytes += size
-        while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
-            _, (_, dropped) = self._kept.popitem(last=False)
-            self._bytes -= dropped
+        with self._keeping:
+            if key in self._kept:
+                return
+            self._kept[key] = question, size
+            self._bytes += size
+            while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._bytes -= dropped
 
     # ------------------------------------------------------------------ workers
 
@@ -291,6 +313,11 @@ class QuestionWorkers:
                 future.set_result(worker)
                 return
         self._idle.append(worker)
+
+
+def declared_name(rows: RowSelection) -> str | None:
+    """The declared subset that is asked about; None for all rows and for halves."""
+    return rows.subset if isinstance(rows.subset, str) and rows.subset != "all" else None
 
 
 def too_much() -> QueryError:

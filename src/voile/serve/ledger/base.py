@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -175,6 +176,15 @@ class Ledger(ABC):
         Those whose key is there already are not charged again, and the kept answer is returned.
         Raises ExhaustedError if a budget does not suffice for the rest; then nothing was written.
         """
+
+    def recording(self, analyst: str, entries: Sequence[Entry]) -> Future[ChargeResult]:
+        """Begin to `record`; what it gives, or raises, is in the future once all is on disk."""
+        found: Future[ChargeResult] = Future()
+        try:
+            found.set_result(self.record(analyst, entries))
+        except Exception as error:
+            found.set_exception(error)
+        return found
 
     @abstractmethod
     def budgets(self, analyst: str) -> Budgets:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,14 +165,17 @@ class SqlLedger(Ledger):
 
     def record(self, analyst: str, entries: Sequence[Entry]) -> ChargeResult:
         """Charge in a group commit with other threads' jobs, then advance the counter."""
+        return self.recording(analyst, entries).result()
+
+    def recording(self, analyst: str, entries: Sequence[Entry]) -> Future[ChargeResult]:
+        """Hand the charge to the thread that commits; nobody need wait beside it."""
         if self._counter is None:
             raise UsageError(
                 "this ledger was opened for its steward, not for answering",
                 hint="open it with serving=True",
             )
-        return cast(
-            "ChargeResult",
-            self._do(lambda run: charge(run, self._setting, analyst, entries, self._clock.now())),
+        return self._writer.add(
+            lambda run: charge(run, self._setting, analyst, entries, self._clock.now())
         )
 
     def budgets(self, analyst: str) -> Budgets:
