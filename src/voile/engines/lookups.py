@@ -96,9 +96,17 @@ class CodedRows:
         cube = self._cube(request)
         return self._by_row(request) if cube is None else cube.totals(request)
 
+    def is_at_hand(self, request: Sums) -> bool:
+        """Whether its totals take no look at the rows, only at a cube that is there."""
+        with self._lock:
+            return request.mask is None and self._columns_of(request) in self._cubes
+
+    def _columns_of(self, request: Sums) -> tuple[str, ...]:
+        return tuple(name for name in self._sizes if name in read_by(request))
+
     def _cube(self, request: Sums) -> Cube | None:
         """The rows by the columns that a request reads; None where these have many tuples."""
-        columns = tuple(name for name in self._sizes if name in read_by(request))
+        columns = self._columns_of(request)
         sizes = tuple(self._sizes[name] for name in columns)
         if request.mask is not None or math.prod(sizes) > CELLS:
             return None

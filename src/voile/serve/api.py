@@ -12,14 +12,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
-from voile.serve.ledger.accounts import digest_of
-from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.ledger.base import (
+    ExhaustedError,
+    Identity,
+    LedgerError,
+    RolledBackError,
+    WouldWaitError,
+)
 from voile.serve.self_audit import self_audit
 from voile.serve.steward import count_error, issued_data, line_data
 from voile.units import duration
@@ -118,11 +124,6 @@ class Caller:
     token: str
     address: str
 
-    @property
-    def digest(self) -> str:
-        """What stands for the token where it is remembered."""
-        return digest_of(self.token)
-
 
 @dataclass(frozen=True)
 class BegunAnswer:
@@ -163,14 +164,22 @@ class Api:
             raise too_often("to know what a question would cost", seconds)
         return who.name, question
 
-    def begin(self, who: str, asked: wire.QuestionBody, question: Question) -> BegunAnswer:
+    def at_once(self) -> AbstractContextManager[None]:
+        """A block in which this thread waits for nothing: see `Ledger.at_once`."""
+        return self._ledger.at_once()
+
+    def begin(
+        self, who: str, asked: wire.QuestionBody, question: Question, *, at_once: bool = False
+    ) -> BegunAnswer:
         """Answer a question that was read, or say what it would cost on a dry run."""
         try:
             if asked.dry_run:
+                if at_once:
+                    raise WouldWaitError
                 cost = self._service.cost_of(who, question)
                 self._log_try(who, new=cost.new)
                 return BegunAnswer(None, cost.to_dict, len(question.groups))
-            pending = self._service.begin(who, question, asked.confidence)
+            pending = self._service.begin(who, question, asked.confidence, at_once=at_once)
         except VoileError as error:
             self.refuse(who, error, asked)
 

@@ -29,8 +29,7 @@ from starlette.exceptions import HTTPException
 from voile.errors import UsageError, VoileError
 from voile.serve import wire
 from voile.serve.api import Api, BegunAnswer, Caller, refusal_of, unauthorized
-from voile.serve.ledger.base import LedgerError, RolledBackError
-from voile.serve.shapes import Remembered
+from voile.serve.ledger.base import LedgerError, RolledBackError, WouldWaitError
 from voile.web.limits import Rate, RateLimiter, RefusalError, WorkPool
 from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refused
 
@@ -209,8 +208,6 @@ TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
 """To send a body."""
-NAMES = 4096
-"""Tokens whose owners are remembered."""
 LAST = 2**53
 """No line of the log has a number as large."""
 
@@ -283,8 +280,6 @@ class Endpoints:
 
     def __init__(self, api: Api, pool: WorkPool, questions: QuestionTrial) -> None:
         self._api, self._pool, self._questions = api, pool, questions
-        self._names: Remembered[str, str] = Remembered(NAMES)
-        """Whose line a token's requests wait in; what it allows is looked up each time."""
         self._health = WorkPool(1, 1)
         """Of its own: whatever the others do, it does not wait for them."""
 
@@ -317,24 +312,26 @@ class Endpoints:
         self, caller: Caller, body: bytes
     ) -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
         """Who asks what; and the answer, if the question can be read at once."""
-        known = self._names.get(caller.digest)
-        admit = partial(self._api.admit_question, caller, body)
-        if known is None:
+        api = self._api
+        try:
+            with api.at_once():
+                who, asked = api.admit_question(caller, body)
+        except WouldWaitError:
+            admit = partial(api.admit_question, caller, body)
             who, asked = await self._pool.run(admit, caller.address)
-            self._names.put(caller.digest, who)
+        subset = asked.rows()
+        try:
+            question = self._questions.known(asked.sql, subset)
+        except VoileError as error:
+            api.refuse(who, error, asked)
+        if question is None:
             return who, asked, None
-
-        def work() -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
-            who, asked = admit()
-            subset = asked.rows()
-            try:
-                question = self._questions.known(asked.sql, subset)
-            except VoileError as error:
-                self._api.refuse(who, error, asked)
-            begun = None if question is None else self._api.begin(who, asked, question)
-            return who, asked, begun
-
-        return await self._pool.run(work, known)
+        try:
+            with api.at_once():
+                return who, asked, api.begin(who, asked, question, at_once=True)
+        except WouldWaitError:
+            begin = partial(api.begin, who, asked, question)
+            return who, asked, await self._pool.run(begin, who)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""

@@ -28,7 +28,14 @@ from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
 from voile.records import Record
-from voile.serve.ledger.base import ChargeResult, Entry, ExhaustedError, Ledger, StoredEntry
+from voile.serve.ledger.base import (
+    ChargeResult,
+    Entry,
+    ExhaustedError,
+    Ledger,
+    StoredEntry,
+    WouldWaitError,
+)
 from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
 from voile.units import counted
@@ -36,6 +43,8 @@ from voile.units import counted
 Draw = Callable[[NoiseLaw, int], list[int]]
 StoredValues = Callable[[Question, QuestionTotal], Floats]
 """What was answered to a total, for each group of its question."""
+FEW = 100
+"""Numbers of an answer that is made at once."""
 KEPT = 4096
 """Sizes of halves that are remembered."""
 
@@ -45,6 +54,9 @@ class PrivateRows(Protocol):
 
     def totals(self, asked: Sums) -> Ints:
         """The exact totals: a row for each group, a column for each summand."""
+
+    def is_at_hand(self, request: Sums) -> bool:
+        """Whether these totals are had without a look at all rows."""
 
 
 @dataclass(frozen=True)
@@ -183,13 +195,31 @@ class QueryService:
         """Answer a question that was read; what was answered before is free."""
         return self.begin(analyst, question, confidence).result()
 
-    def begin(self, analyst: str, question: Question, confidence: float = 0.95) -> PendingReply:
-        """Count and hand the charge to the ledger; the reply waits for the disk."""
+    def begin(
+        self,
+        analyst: str,
+        question: Question,
+        confidence: float = 0.95,
+        *,
+        at_once: bool = False,
+    ) -> PendingReply:
+        """Count and hand the charge to the ledger; the reply waits for the disk.
+
+        If this is to be done `at_once`, a WouldWaitError says that it cannot be; nothing is done
+        then.
+        """
         checked_confidence(confidence)
+        if at_once and not self._is_short(question):
+            raise WouldWaitError
         totals = self._asked(question)
         kept = self._known(question)
         new = [total for total in totals if total.key not in kept]
-        recorded = self._recording(analyst, question, new, kept) if new else None
+        if at_once and new and not self._rows.is_at_hand(question.sums(new)):
+            raise WouldWaitError
+        recorded = None
+        if new:
+            self._reserved.take(self.ledger, analyst, len(new), wait=not at_once)
+            recorded = self._recording(analyst, question, new, kept)
         left = self.ledger.budgets(analyst).left if recorded is None else 0
         draft = self._assembled(question, kept, confidence)
 
@@ -215,9 +245,8 @@ class QueryService:
     ) -> Future[ChargeResult]:
         """Hand new totals to the ledger, and put them among those that were kept.
 
-        A part of the budget is held for them until they are on disk or refused.
+        A part of the budget is held for them, until they are on disk or refused.
         """
-        self._reserved.take(self.ledger, analyst, len(new))
         try:
             entries = self._answers(question, new)
             recorded = self.ledger.recording(analyst, entries)
@@ -227,6 +256,11 @@ class QueryService:
         recorded.add_done_callback(lambda _: self._reserved.give(analyst, len(new)))
         kept |= {entry.key: StoredEntry(0, entry, analyst, 0.0, "") for entry in entries}
         return recorded
+
+    def _is_short(self, question: Question) -> bool:
+        """Whether it has one grouping, few numbers, and asks about rows that need no look."""
+        single = not question.sets and not question.wholes and question.rows.mask is None
+        return single and len(question.totals) * len(question.groups) <= FEW
 
     def _known(self, question: Question) -> dict[str, StoredEntry]:
         """What was answered before, by key; also under the keys of earlier versions."""
@@ -393,10 +427,13 @@ class Reservations:
         self._held: Counter[str] = Counter()
         self._all = 0
 
-    def take(self, ledger: Ledger, analyst: str, needed: int) -> None:
+    def take(self, ledger: Ledger, analyst: str, needed: int, *, wait: bool = True) -> None:
         """Keep `needed` of the analyst's budgets; refuse if they are used up."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
+            if wait:
+                self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
+            elif not self._has_room(ledger, analyst, needed):
+                raise WouldWaitError
             self._held[analyst] += needed
             self._all += needed
 

@@ -35,12 +35,12 @@ class FileMark:
             raise sqlite3.DatabaseError("it is another database, or of another version of Voile")
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     """A connection that begins no transactions of its own; the file must exist."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        timeout=PATIENCE,
+        timeout=patience,
         isolation_level=None,
         check_same_thread=False,  # opened by one thread, then used by another
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -38,6 +38,7 @@ from voile.serve.ledger.base import (
     Role,
     RolledBackError,
     StoredEntry,
+    WouldWaitError,
 )
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.entries import (
@@ -53,7 +54,7 @@ from voile.serve.ledger.entries import (
     read_budgets,
     read_entries,
 )
-from voile.serve.ledger.store import LedgerStore, Run, create
+from voile.serve.ledger.store import LedgerStore, Run, T, Work, create
 from voile.serve.setting import FILE, LEDGER, Setting
 from voile.web.writer import GroupWriter, WriterLimits
 
@@ -146,6 +147,7 @@ class SqlLedger(Ledger):
         """What is to be let go at the end: locks, connections."""
         self._clock = Clock(store.read(latest_time))
         self._logged_expired: set[str] = set()
+        self._hurried = threading.local()
         self._writer: GroupWriter[Job, Any] = GroupWriter(
             self._commit, TOGETHER, name="voile-ledger", refusal=stopping
         )
@@ -159,7 +161,7 @@ class SqlLedger(Ledger):
 
     def find(self, keys: Sequence[str]) -> dict[str, StoredEntry]:
         """Entries by key, once the counter covers them."""
-        found = self._store.read(lambda run: find_entries(run, keys))
+        found = self._read(lambda run: find_entries(run, keys))
         self._settle(max((kept.number for kept in found.values()), default=0))
         return found
 
@@ -180,7 +182,7 @@ class SqlLedger(Ledger):
 
     def budgets(self, analyst: str) -> Budgets:
         """The budgets that bind an analyst, with what is used of each."""
-        return self._store.read(lambda run: read_budgets(run, self._setting, analyst))
+        return self._read(lambda run: read_budgets(run, self._setting, analyst))
 
     def entries(self, after: int = 0, most: int = 1000) -> list[StoredEntry]:
         """Entries by number, once the counter covers them."""
@@ -192,7 +194,7 @@ class SqlLedger(Ledger):
 
     def identify(self, token: str) -> Identity | None:
         """Whose valid token it is; the first use of an expired one is logged."""
-        seen = self._store.read(lambda run: look_up(run, token, self._clock.now()))
+        seen = self._read(lambda run: look_up(run, token, self._clock.now()))
         if seen is None or seen.revoked:
             return None
         if seen.expired:
@@ -278,6 +280,22 @@ class SqlLedger(Ledger):
         """Commit an empty job, as a charge would be."""
         self._do(lambda _: None)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """This thread's reads do not wait inside the block."""
+        self._hurried.yes = True
+        try:
+            yield
+        finally:
+            self._hurried.yes = False
+
+    @property
+    def _at_once(self) -> bool:
+        return getattr(self._hurried, "yes", False)
+
+    def _read(self, work: Work[T]) -> T:
+        return self._store.glance(work) if self._at_once else self._store.read(work)
+
     def _do(self, job: Job) -> Any:
         """Wait until the job is done and on disk."""
         return self._writer.add(job).result()
@@ -301,6 +319,8 @@ class SqlLedger(Ledger):
         written then, or if another server shares the ledger.
         """
         if self._counter is not None and number > self._counter.head.number:
+            if self._at_once:
+                raise WouldWaitError
             self._do(lambda _: None)
 
     def _log_expired(self, identity: Identity) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from voile.errors import UsageError
 from voile.files import sync
-from voile.serve.ledger.base import LedgerError
+from voile.serve.ledger.base import LedgerError, WouldWaitError
 from voile.serve.ledger.store import LedgerStore, Run, T, Work
 from voile.web import sqlite as files
 
@@ -53,6 +53,8 @@ class SqliteStore(LedgerStore):
         """What went wrong, once nothing is taken any more."""
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
+        self._glance: sqlite3.Connection | None = None
+        self._glancing = threading.Lock()
         try:
             self._writing = connect(path)
             try:
@@ -96,6 +98,26 @@ class SqliteStore(LedgerStore):
             ) from None
         return done
 
+    def glance(self, work: Work[T]) -> T:
+        """One transaction on a connection that has no patience, which one thread has at a time."""
+        if not self._glancing.acquire(blocking=False):
+            raise WouldWaitError
+        try:
+            if self._glance is None:
+                self._glance = connect(self.path, patience=0.0)
+                self._glance.execute("PRAGMA query_only = ON")
+            self._glance.execute("BEGIN")
+            done = work(runner(self._glance))
+            self._glance.execute("ROLLBACK")
+        except sqlite3.Error:  # whatever it is, who waits will see
+            if self._glance is not None:
+                self._glance.close()
+                self._glance = None
+            raise WouldWaitError from None
+        finally:
+            self._glancing.release()
+        return done
+
     def spoils(self, error: Exception) -> bool:
         """Whether the file itself failed, not only the statement."""
         return isinstance(error, sqlite3.Error) and not isinstance(error, OF_ONE)
@@ -106,6 +128,10 @@ class SqliteStore(LedgerStore):
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
+        with self._glancing:
+            if self._glance is not None:
+                self._glance.close()
+                self._glance = None
         self._writing.close()
 
     def _take(self) -> sqlite3.Connection:
@@ -152,9 +178,9 @@ def runner(connection: sqlite3.Connection) -> Run:
     return run
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, patience: float = files.PATIENCE) -> sqlite3.Connection:
     """A connection to a ledger's file, which must exist."""
-    connection = files.connect(path)
+    connection = files.connect(path, patience)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from voile.serve.ledger.base import WouldWaitError
 from voile.serve.setting import Setting
 
 Run = Callable[..., list[tuple[Any, ...]]]
@@ -94,6 +95,10 @@ class LedgerStore(ABC):
     @abstractmethod
     def read(self, work: Work[T]) -> T:
         """Look at one moment's state, from any thread."""
+
+    def glance(self, work: Work[T]) -> T:  # noqa: ARG002
+        """Look at one moment's state without waiting for anything; else a WouldWaitError."""
+        raise WouldWaitError
 
     @abstractmethod
     def spoils(self, error: Exception) -> bool:
