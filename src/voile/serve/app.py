@@ -312,26 +312,29 @@ class Endpoints:
         self, caller: Caller, body: bytes
     ) -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
         """Who asks what; and the answer, if the question can be read at once."""
-        api = self._api
-        try:
-            with api.at_once():
-                who, asked = api.admit_question(caller, body)
-        except WouldWaitError:
+        api, admitted, question = self._api, None, None
+        with suppress(WouldWaitError), api.at_once():
+            admitted = who, asked = api.admit_question(caller, body)
+            question = self._known(who, asked)
+            if question is None:
+                return who, asked, None
+            return who, asked, api.begin(who, asked, question, at_once=True)
+        if admitted is None:
             admit = partial(api.admit_question, caller, body)
             who, asked = await self._pool.run(admit, caller.address)
-        subset = asked.rows()
-        try:
-            question = self._questions.known(asked.sql, subset)
-        except VoileError as error:
-            api.refuse(who, error, asked)
+            question = self._known(who, asked)
         if question is None:
             return who, asked, None
+        begin = partial(api.begin, who, asked, question)
+        return who, asked, await self._pool.run(begin, who)
+
+    def _known(self, who: str, asked: wire.QuestionBody) -> Question | None:
+        """The question, if it can be read at once."""
+        subset = asked.rows()
         try:
-            with api.at_once():
-                return who, asked, api.begin(who, asked, question, at_once=True)
-        except WouldWaitError:
-            begin = partial(api.begin, who, asked, question)
-            return who, asked, await self._pool.run(begin, who)
+            return self._questions.known(asked.sql, subset)
+        except VoileError as error:
+            self._api.refuse(who, error, asked)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""

@@ -10,7 +10,7 @@ from voile.engines.counted import read_counted
 from voile.errors import UsageError
 from voile.files import sha256
 from voile.serve.ledger import open_ledger
-from voile.serve.query_service import QueryService
+from voile.serve.query_service import NoiseStock, QueryService
 from voile.serve.setting import TABLE, Setting
 
 __all__ = ["opened"]
@@ -29,4 +29,5 @@ def opened(folder: Path) -> Iterator[QueryService]:
     with ExitStack() as stack:
         ledger = open_ledger(folder, setting, serving=True)
         stack.callback(ledger.close)
-        yield QueryService(setting, read_counted(table, setting.schema), ledger)
+        rows = read_counted(table, setting.schema)
+        yield QueryService(setting, rows, ledger, NoiseStock().draw)

@@ -9,6 +9,7 @@ after it finds the answer again.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +46,10 @@ StoredValues = Callable[[Question, QuestionTotal], Floats]
 """What was answered to a total, for each group of its question."""
 FEW = 100
 """Numbers of an answer that is made at once."""
+STOCK = 256
+"""Noise that is drawn at a time."""
+LAWS = 256
+"""Laws whose noise is in stock."""
 KEPT = 4096
 """Sizes of halves that are remembered."""
 
@@ -412,6 +417,33 @@ def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:
     """The stored values of a total, with the law of their noise."""
     unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
+
+
+class NoiseStock:
+    """Noise drawn beforehand: many numbers of one law take hardly longer than one.
+
+    Each number is given out once. A process that was forked has none of its parent's.
+    """
+
+    def __init__(self, draw_noise: Draw = draw) -> None:
+        self._draw = draw_noise
+        self._stock: dict[NoiseLaw, list[int]] = {}
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+
+    def draw(self, law: NoiseLaw, count: int) -> list[int]:
+        """So many numbers of a law, which nobody had before."""
+        if count > STOCK // 8:
+            return self._draw(law, count)
+        with self._lock:
+            if self._process != os.getpid():
+                self._stock, self._process = {}, os.getpid()
+            stock = self._stock.setdefault(law, [])
+            if len(stock) < count:
+                if len(self._stock) > LAWS:
+                    self._stock = {law: stock}
+                stock += self._draw(law, STOCK)
+            return [stock.pop() for _ in range(count)]
 
 
 class Reservations:

@@ -282,19 +282,21 @@ class SqlLedger(Ledger):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """This thread's reads do not wait inside the block."""
-        self._hurried.yes = True
-        try:
-            yield
-        finally:
-            self._hurried.yes = False
+        """This thread's reads do not wait inside the block, and see one moment's state."""
+        with self._store.glancing() as run:
+            self._hurried.run = run
+            try:
+                yield
+            finally:
+                self._hurried.run = None
 
     @property
-    def _at_once(self) -> bool:
-        return getattr(self._hurried, "yes", False)
+    def _glance(self) -> Run | None:
+        found: Run | None = getattr(self._hurried, "run", None)
+        return found
 
     def _read(self, work: Work[T]) -> T:
-        return self._store.glance(work) if self._at_once else self._store.read(work)
+        return self._store.read(work) if (run := self._glance) is None else work(run)
 
     def _do(self, job: Job) -> Any:
         """Wait until the job is done and on disk."""
@@ -319,7 +321,7 @@ class SqlLedger(Ledger):
         written then, or if another server shares the ledger.
         """
         if self._counter is not None and number > self._counter.head.number:
-            if self._at_once:
+            if self._glance is not None:
                 raise WouldWaitError
             self._do(lambda _: None)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ class SqliteStore(LedgerStore):
             ) from None
         return done
 
-    def glance(self, work: Work[T]) -> T:
+    @contextmanager
+    def glancing(self) -> Iterator[Run]:
         """One transaction on a connection that has no patience, which one thread has at a time."""
         if not self._glancing.acquire(blocking=False):
             raise WouldWaitError
@@ -107,16 +109,13 @@ class SqliteStore(LedgerStore):
                 self._glance = connect(self.path, patience=0.0)
                 self._glance.execute("PRAGMA query_only = ON")
             self._glance.execute("BEGIN")
-            done = work(runner(self._glance))
-            self._glance.execute("ROLLBACK")
+            yield runner(self._glance)
         except sqlite3.Error:  # whatever it is, who waits will see
-            if self._glance is not None:
-                self._glance.close()
-                self._glance = None
             raise WouldWaitError from None
         finally:
+            if self._glance is not None:
+                files.roll_back(self._glance)
             self._glancing.release()
-        return done
 
     def spoils(self, error: Exception) -> bool:
         """Whether the file itself failed, not only the statement."""

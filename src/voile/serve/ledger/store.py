@@ -7,7 +7,8 @@ its analyst and of its group, and no two may say the same. No number above T can
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from voile.serve.ledger.base import WouldWaitError
@@ -96,9 +97,11 @@ class LedgerStore(ABC):
     def read(self, work: Work[T]) -> T:
         """Look at one moment's state, from any thread."""
 
-    def glance(self, work: Work[T]) -> T:  # noqa: ARG002
+    @contextmanager
+    def glancing(self) -> Iterator[Run]:
         """Look at one moment's state without waiting for anything; else a WouldWaitError."""
         raise WouldWaitError
+        yield
 
     @abstractmethod
     def spoils(self, error: Exception) -> bool:
