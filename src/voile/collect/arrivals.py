@@ -28,8 +28,8 @@ TABLE = """CREATE TABLE arrivals (
       codes BLOB NOT NULL
         CHECK (typeof(codes) = 'blob' AND length(codes) * 16 = length(ids) * {width})
     )"""
-TOGETHER = 2**15
-"""Rows that are put into their places at a time."""
+TOGETHER, SLICE = 2**17, 2**14
+"""Rows from which on they are put into their places, and how many of them at a time."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,18 @@ class Arrival:
         order, width = order_of(together), ID * len(packed) // len(together)
         keys = np.frombuffer(together, f"V{ID}")[order]
         return cls(keys.tobytes(), np.frombuffer(packed, f"V{width}")[order].tobytes())
+
+    def cut(self, count: int) -> tuple[Arrival, Arrival]:
+        """The first rows by their ids, and the rest."""
+        at = len(self.codes) // max(1, len(self)) * count
+        return (
+            Arrival(self.ids[: ID * count], self.codes[:at]),
+            Arrival(self.ids[ID * count :], self.codes[at:]),
+        )
+
+    def keys(self) -> list[bytes]:
+        """The id of each row."""
+        return [self.ids[at : at + ID] for at in range(0, len(self.ids), ID)]
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
         """Each row's id and codes."""

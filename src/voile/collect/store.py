@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from voile.client import Spec, Submission
 from voile.collect import arrivals as arrived
-from voile.collect.arrivals import TOGETHER, Arrival, SeenIds
+from voile.collect.arrivals import SLICE, TOGETHER, Arrival, SeenIds
 from voile.errors import TableError, UsageError, spelled
 from voile.files import exclusive, sync
 from voile.web import sqlite
@@ -98,6 +98,8 @@ TABLES = (
     arrived.TABLE,
 )
 ARRIVE = "INSERT INTO arrivals (ids, codes) VALUES (?, ?)"
+REST = "INSERT INTO arrivals (number, ids, codes) VALUES (?, ?, ?)"
+LAST = "SELECT coalesce(max(number), 0) FROM arrivals"
 HAS = "SELECT 1 FROM rows WHERE id = ?"
 GIVEN = """
 WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :count),
@@ -141,6 +143,9 @@ class Store:
         for arrival in arrivals(connection):
             self._waiting.update(key for key, _ in arrival.rows())
         self._most_waiting = TOGETHER
+        self._sorted: Arrival | None = None
+        """Arrivals up to number `_last` that are on their way to their places."""
+        self._last = 0
         self._seen = SeenIds(0)
         self.settle()
         self._seen = self._all_seen()
@@ -161,8 +166,8 @@ class Store:
             sqlite.roll_back(self._db)
             raise self._failed(error) from None
         self.count += sum(done.accepted for done in outcomes if isinstance(done, SubmissionReceipt))
-        if len(self._waiting) >= self._most_waiting:
-            self.settle()
+        if self._sorted is not None or len(self._waiting) >= self._most_waiting:
+            self._settle_some()
         return outcomes
 
     def _are_new(self, ids: list[bytes]) -> bool:
@@ -196,36 +201,61 @@ class Store:
         return outcomes
 
     def settle(self) -> None:
-        """Put the rows that have arrived into their places.
+        """Put all rows that have arrived into their places.
 
         Where there is no room for that, they stay as they are: they are on disk.
         """
         if self.broken or not self._waiting:
             return
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._settling():
             self._place_arrivals()
             self._db.execute("COMMIT")
+            self._forget_waiting()
+
+    def _settle_some(self) -> None:
+        """Put a slice of them into their places: next to each other, so that few pages change.
+
+        The rest is written again in the same transaction, sorted, in the place of the arrivals.
+        """
+        with self._settling():
+            if self._sorted is None:
+                self._last = int(self._db.execute(LAST).fetchone()[0])
+                self._sorted = all_of(arrivals(self._db))
+            some, rest = self._sorted.cut(SLICE)
+            self._db.execute("DELETE FROM arrivals WHERE number <= ?", [self._last])
+            if len(rest):
+                self._db.execute(REST, [self._last, rest.ids, rest.codes])
+            self._place(some)
+            self._db.execute("COMMIT")
+            self._waiting.difference_update(some.keys())
+            self._see(some.ids)
+            self._sorted = rest if len(rest) else None
+
+    @contextmanager
+    def _settling(self) -> Iterator[None]:
+        """A transaction that may fail for want of room, and is tried again later."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
         except sqlite3.Error as error:
             sqlite.roll_back(self._db)
             if sqlite.error_code(error) not in sqlite.PASSING:
                 self.broken = str(error)
-            self._most_waiting = len(self._waiting) + TOGETHER
-        else:
-            self._forget_waiting()
+            self._sorted, self._most_waiting = None, len(self._waiting) + TOGETHER
 
     def _place_arrivals(self) -> None:
         """Move all arrivals, inside a transaction; their room is free before it is needed."""
-        found = list(arrivals(self._db))
-        if not found:
-            return
-        self._db.execute("DELETE FROM arrivals")
-        whole = Arrival.of([one.ids for one in found], [one.codes for one in found])
-        rows = {"count": len(whole), "ids": whole.ids, "codes": whole.codes}
+        whole = all_of(arrivals(self._db))
+        if len(whole):
+            self._db.execute("DELETE FROM arrivals")
+            self._place(whole)
+
+    def _place(self, some: Arrival) -> None:
+        rows = {"count": len(some), "ids": some.ids, "codes": some.codes}
         self._db.execute(ADD, rows | {"width": self._layout.width})
 
     def _forget_waiting(self) -> None:
-        self._most_waiting = TOGETHER
+        self._sorted, self._most_waiting = None, TOGETHER
         if self._waiting:
             self._see(b"".join(self._waiting))
             self._waiting.clear()
@@ -429,6 +459,12 @@ def arrivals(connection: sqlite3.Connection) -> Iterator[Arrival]:
             yield Arrival(bytes(ids), bytes(codes))
 
 
+def all_of(found: Iterator[Arrival]) -> Arrival:
+    """Some arrivals as one."""
+    listed = list(found)
+    return Arrival.of([one.ids for one in listed], [one.codes for one in listed])
+
+
 def spec_of(connection: sqlite3.Connection) -> Spec:
     """The spec that the store was begun with, byte for byte."""
     if sqlite.is_empty(connection):
@@ -472,8 +508,7 @@ class Snapshot:
     def __init__(self, connection: sqlite3.Connection, spec: Spec) -> None:
         self.spec = spec
         self._db = connection
-        found = list(arrivals(connection))
-        self._arrived = Arrival.of([one.ids for one in found], [one.codes for one in found])
+        self._arrived = all_of(arrivals(connection))
         placed = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
         self.count = placed + len(self._arrived)
 
