@@ -6,7 +6,6 @@ a fault of the server is 503.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +27,8 @@ from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
 from voile.serve import wire
-from voile.serve.api import Api, BegunAnswer, Caller, refusal_of, unauthorized
+from voile.serve.answerers import Answerer, LocalAnswerer
+from voile.serve.api import Api, Caller, refusal_of, unauthorized
 from voile.serve.ledger.base import LedgerError, RolledBackError, WouldWaitError
 from voile.web.limits import Rate, RateLimiter, RefusalError, WorkPool
 from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refused
@@ -202,8 +202,6 @@ KINDS = {
 }
 PAGES = {"/": "pages/index.html", "/docs": "reference/docs.html"}
 """Pages whose address is not their file's name."""
-THREADS, EACH, WAITING = 8, 2, 504
-"""Requests at work, of all and of one analyst or address, and in line for it."""
 TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
@@ -271,15 +269,14 @@ class OwnReader:
         return None
 
 
-FEW = 50
-"""Rows of an answer that is written where requests are read: it takes less than to hand it over."""
-
-
 class Endpoints:
     """From requests to the API and back."""
 
-    def __init__(self, api: Api, pool: WorkPool, questions: QuestionTrial) -> None:
+    def __init__(
+        self, api: Api, pool: WorkPool, questions: QuestionTrial, answerer: Answerer | None = None
+    ) -> None:
         self._api, self._pool, self._questions = api, pool, questions
+        self._answerer = answerer or LocalAnswerer(api, pool, questions.known)
         self._health = WorkPool(1, 1)
         """Of its own: whatever the others do, it does not wait for them."""
 
@@ -293,48 +290,23 @@ class Endpoints:
 
     async def query(self, caller: Token, body: Body) -> Response:
         """Answers a question, or says what it would cost."""
-        who, asked, begun = await self._begun(caller, body)
-        if begun is None:
+        who, asked = await self._admitted(caller, body)
+        made = await self._answerer.answer(who, asked)
+        if made is None:
             subset = asked.rows()
             try:
                 question = await self._questions.read(who, asked.sql, subset)
             except VoileError as error:
                 self._api.refuse(who, error, asked)
-            begun = await self._pool.run(partial(self._api.begin, who, asked, question), who)
-        if begun.recorded is not None:
-            with suppress(Exception):  # `finish` says what it was
-                await asyncio.shield(asyncio.wrap_future(begun.recorded))
-        if begun.rows <= FEW:
-            return answer(begun.finish())
-        return await self._answered(begun.finish, who)
+            made = await self._answerer.answer(who, asked, question)
+        return Response(made, media_type="application/json")
 
-    async def _begun(
-        self, caller: Caller, body: bytes
-    ) -> tuple[str, wire.QuestionBody, BegunAnswer | None]:
-        """Who asks what; and the answer, if the question can be read at once."""
-        api, admitted, question = self._api, None, None
-        with suppress(WouldWaitError), api.at_once():
-            admitted = who, asked = api.admit_question(caller, body)
-            question = self._known(who, asked)
-            if question is None:
-                return who, asked, None
-            return who, asked, api.begin(who, asked, question, at_once=True)
-        if admitted is None:
-            admit = partial(api.admit_question, caller, body)
-            who, asked = await self._pool.run(admit, caller.address)
-            question = self._known(who, asked)
-        if question is None:
-            return who, asked, None
-        begin = partial(api.begin, who, asked, question)
-        return who, asked, await self._pool.run(begin, who)
-
-    def _known(self, who: str, asked: wire.QuestionBody) -> Question | None:
-        """The question, if it can be read at once."""
-        subset = asked.rows()
-        try:
-            return self._questions.known(asked.sql, subset)
-        except VoileError as error:
-            self._api.refuse(who, error, asked)
+    async def _admitted(self, caller: Caller, body: bytes) -> tuple[str, wire.QuestionBody]:
+        """Who asks what; looked up on this thread, unless the ledger makes it wait."""
+        with suppress(WouldWaitError), self._api.at_once():
+            return self._api.admit_question(caller, body)
+        admit = partial(self._api.admit_question, caller, body)
+        return await self._pool.run(admit, caller.address)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""
@@ -398,13 +370,15 @@ def make_app(
     pool: WorkPool,
     *,
     questions: QuestionTrial | None = None,
+    answerer: Answerer | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `rate` is that of one address, and of one token.
 
-    `questions` are read elsewhere, or in this process if None.
+    `questions` are read elsewhere, or in this process if None; and likewise answered.
     """
-    endpoints = Endpoints(Api(service, rate), pool, questions or OwnReader(service, pool))
+    reader = questions or OwnReader(service, pool)
+    endpoints = Endpoints(Api(service, rate), pool, reader, answerer)
     app = FastAPI(
         title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )

@@ -38,7 +38,14 @@ from voile.query.query import Query
 from voile.query.text import shortened, single_select, sql_of
 from voile.schema import Attribute, Range, Schema, Values
 from voile.serve.canonical import simplified
-from voile.serve.question import Question, QuestionTotal, RowSelection, TotalBuilder, all_of
+from voile.serve.question import (
+    Question,
+    QuestionTotal,
+    RowSelection,
+    TotalBuilder,
+    all_of,
+    selected,
+)
 from voile.serve.setting import Setting
 
 LONGEST = 2000
@@ -51,6 +58,8 @@ JOINT = 2**16
 """Combinations of values of all columns that a total reads."""
 FRAMES, FORMS, TRUTHS = 1024, 4096, 1024
 """How many are remembered."""
+KEPT, KEPT_BYTES = 4096, 2**26
+"""Questions that are remembered by their text, and their bytes."""
 DIGITS = 15
 """Of a number in a comparison: so many are exact however a database keeps them."""
 
@@ -552,8 +561,7 @@ class ShapeReader:
 
     def read(self, sql: str, rows: RowSelection) -> Question | None:
         """The question as a worker would have read it; None where that is left to a worker."""
-        declared = isinstance(rows.subset, str) and rows.subset != "all"
-        if declared or len(sql) > LONGEST:
+        if declared_name(rows) is not None or len(sql) > LONGEST:
             return None
         cut = cut_of(sql)
         if cut is None:
@@ -627,6 +635,48 @@ class ShapeReader:
             raise LeftError  # perhaps no group is possible, which is a refusal
         where = all_of(tree, rows.declared)
         return replace(first, query=query, rows=rows, totals=totals, where=where, shape=shape)
+
+
+class KnownQuestions:
+    """Questions that were read before, by their text and by their frame; for any thread."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._shapes = ShapeReader(setting)
+        self._kept: OrderedDict[tuple[str, str | None], tuple[Question, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def known(self, sql: str, subset: Any) -> Question | None:
+        """The question, if it can be read at once and without SQL."""
+        rows = selected(self._setting, subset)
+        key = (sql, declared_name(rows))
+        with self._lock:
+            if (found := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return found[0].about(rows)
+        return self._shapes.read(sql, rows)
+
+    def keep(self, sql: str, question: Question, size: int) -> None:
+        """Remember a question that a worker read, and how many bytes it has."""
+        declared = declared_name(question.rows)
+        if declared is None and question.rows.subset == "all":
+            self._shapes.learn(sql, question)
+        if size > KEPT_BYTES // 16:
+            return
+        with self._lock:
+            if (sql, declared) in self._kept:
+                return
+            self._kept[sql, declared] = question, size
+            self._bytes += size
+            while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._bytes -= dropped
+
+
+def declared_name(rows: RowSelection) -> str | None:
+    """The declared subset that is asked about; None for all rows and for halves."""
+    return rows.subset if isinstance(rows.subset, str) and rows.subset != "all" else None
 
 
 def same_totals(one: Sequence[QuestionTotal], other: Sequence[QuestionTotal]) -> bool:

@@ -19,7 +19,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
@@ -28,9 +27,9 @@ from functools import lru_cache
 from typing import Any, Protocol, cast
 
 from voile.errors import QueryError, UsageError
-from voile.serve.question import LONGEST, Question, RowSelection, selected
+from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
-from voile.serve.shapes import ShapeReader
+from voile.serve.shapes import KnownQuestions, declared_name
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
 from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often, unavailable
 from voile.web.requests import ending
@@ -43,8 +42,6 @@ SLOW = 0.5
 """Seconds after which a worker gives way to others."""
 STOPPED = Rate(0.1, 5)
 """Questions of one analyst that fail or end a worker: each further one has to wait."""
-KEPT, KEPT_BYTES = 4096, 2**26
-"""Questions that are remembered as they were read, and their bytes."""
 PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR",
              "SYSTEMROOT", "VIRTUAL_ENV", "TZ")  # fmt: skip
 """What a worker gets of the environment: others may be secrets."""
@@ -147,11 +144,7 @@ class QuestionWorkers:
         self._setting = setting
         self._turns = Turns(workers, WAITING, each=1)
         self._stopped = RateLimiter(STOPPED)
-        self._kept: OrderedDict[tuple[str, str | None], tuple[Question, int]] = OrderedDict()
-        self._bytes = 0
-        self._keeping = threading.Lock()
-        """Of the questions that are remembered."""
-        self._shapes = ShapeReader(setting)
+        self._questions = KnownQuestions(setting)
         self._closed = False
         self._lock = threading.Lock()
         """Of what threads that start workers share with the loop."""
@@ -174,32 +167,21 @@ class QuestionWorkers:
             raise QueryError(
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
             )
-        rows = selected(self._setting, subset)
-        if (found := self._known(sql, rows)) is not None:
+        if (found := self.known(sql, subset)) is not None:
             return found
-        declared = declared_name(rows)
+        rows = selected(self._setting, subset)
         await self._turns.take(who)
         try:
             self._check_stopped(who)
-            question, size = await self._tried(who, sql, declared)
+            question, size = await self._tried(who, sql, declared_name(rows))
         finally:
             self._turns.give(who)
-        self._keep((sql, declared), question, size)
-        if declared is None:
-            self._shapes.learn(sql, question)
+        self._questions.keep(sql, question, size)
         return question.about(rows)
 
     def known(self, sql: str, subset: Any) -> Question | None:
         """The question, if it or one like it was read before."""
-        return self._known(sql, selected(self._setting, subset))
-
-    def _known(self, sql: str, rows: RowSelection) -> Question | None:
-        key = (sql, declared_name(rows))
-        with self._keeping:
-            if (found := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-                return found[0].about(rows)
-        return self._shapes.read(sql, rows)
+        return self._questions.known(sql, subset)
 
     def _check_stopped(self, who: str) -> None:
         """Refuse whose questions were stopped again and again."""
@@ -253,18 +235,6 @@ class QuestionWorkers:
         finally:
             slow.cancel()
 
-    def _keep(self, key: tuple[str, str | None], question: Question, size: int) -> None:
-        if size > KEPT_BYTES // 16:
-            return
-        with self._keeping:
-            if key in self._kept:
-                return
-            self._kept[key] = question, size
-            self._bytes += size
-            while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
-                _, (_, dropped) = self._kept.popitem(last=False)
-                self._bytes -= dropped
-
     # ------------------------------------------------------------------ workers
 
     def _begin(self) -> Worker:
@@ -313,11 +283,6 @@ class QuestionWorkers:
                 future.set_result(worker)
                 return
         self._idle.append(worker)
-
-
-def declared_name(rows: RowSelection) -> str | None:
-    """The declared subset that is asked about; None for all rows and for halves."""
-    return rows.subset if isinstance(rows.subset, str) and rows.subset != "all" else None
 
 
 def too_much() -> QueryError:

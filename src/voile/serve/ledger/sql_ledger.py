@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from voile.errors import UsageError, VoileError
 from voile.files import exclusive
@@ -59,6 +59,9 @@ from voile.serve.setting import FILE, LEDGER, Setting
 from voile.web.writer import GroupWriter, WriterLimits
 
 Job = Callable[[Run], Any]
+Place = Literal["alone", "first", "beside"]
+"""Of a process that answers: the only one of its server; the one that has locked the folder for
+all; or one beside that."""
 TOGETHER = WriterLimits(group=256, soon=10_000, later=0.1)
 """Jobs of one transaction, and lines of the log that may wait to be committed with a job."""
 LOCK = "lock"
@@ -323,7 +326,7 @@ class SqlLedger(Ledger):
         if self._counter is not None and number > self._counter.head.number:
             if self._glance is not None:
                 raise WouldWaitError
-            self._do(lambda _: None)
+            self._do(lambda _: None)  # which looks at the counter, and moves it on if need be
 
     def _log_expired(self, identity: Identity) -> None:
         """Log once that a token has expired: its time is then known if the clock is set back."""
@@ -396,11 +399,14 @@ def begin_ledger(folder: Path, setting: Setting) -> None:
     counter.create(genesis(setting.id))
 
 
-def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Ledger:
-    """Open a ledger for its steward's commands, or for answering: then alone, and checked."""
+def open_ledger(
+    folder: Path, setting: Setting, *, serving: bool = False, place: Place = "alone"
+) -> Ledger:
+    """Open a ledger for its steward's commands, or for answering: then checked, and locked."""
     with ExitStack() as stack:
         counter = counter_of(folder, setting)
-        if serving:
+        counter.shared = place != "alone"
+        if serving and place != "beside":
             keep_others_out(stack, folder, counter)
         store = open_store(folder, setting, checkpoints=serving)
         stack.callback(store.close)
