@@ -28,12 +28,13 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
 
 from voile.errors import UsageError, VoileError, spelled
 from voile.serve.api import Api, BegunAnswer
-from voile.serve.ledger.base import LedgerError, WouldWaitError
+from voile.serve.ledger.base import LedgerError, RolledBackError, WouldWaitError
 from voile.serve.opened import opened
 from voile.serve.question import Question
 from voile.serve.shapes import KnownQuestions
@@ -177,17 +178,20 @@ class AnswererProcess:
             self._waiting.pop(number, None)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError, EOFError):
+        try:
             while True:
                 length, number = HEAD.unpack(await reader.readexactly(HEAD.size))
                 reply = pickle.loads(await reader.readexactly(length))  # noqa: S301  (our own)
                 waiting = self._waiting.get(number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(reply)
-        self.gone = True
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(GoneError())
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # it ended
+        finally:
+            self.gone = True
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(GoneError())
 
     def hang_up(self) -> None:
         """Let it end: it writes what it has begun."""
@@ -236,9 +240,7 @@ class AnswererProcesses:
             raise ending("the server") if self._closed else lost() from None
         finally:
             self._turns.give(who)
-        if isinstance(found, Exception):
-            raise found
-        return bytes(found) if found is not None else None
+        return made_of(found)
 
     def _of(self, who: str) -> AnswererProcess:
         """The process with less to do, of those that answer this analyst."""
@@ -271,6 +273,38 @@ class AnswererProcesses:
             one.hang_up()
         for one in self.all:
             one.close()
+
+
+def told(error: Exception) -> tuple[Any, ...]:
+    """An error as plain data; of one that is no refusal its type alone, for it may quote."""
+    match error:
+        case RefusalError():
+            return "refused", error.message, error.hint, int(error.status), error.retry_after
+        case LedgerError():
+            return "ledger", error.message, error.hint, error.lasting
+        case RolledBackError():
+            return "rolled back", error.message, error.hint
+        case UsageError():
+            return "usage", error.message, error.hint
+        case _:
+            return "failed", type(error).__name__
+
+
+def made_of(reply: tuple[Any, ...]) -> bytes | None:
+    """What a process made; raises what it was refused for."""
+    match reply:
+        case ("made", made):
+            return None if made is None else bytes(made)
+        case ("refused", message, hint, status, retry_after):
+            raise RefusalError(HTTPStatus(status), message, hint=hint, retry_after=retry_after)
+        case ("ledger", message, hint, lasting):
+            raise LedgerError(message, hint=hint, lasting=lasting)
+        case ("rolled back", message, hint):
+            raise RolledBackError(message, hint=hint)
+        case ("usage", message, hint):
+            raise UsageError(message, hint=hint)
+        case _:
+            raise RuntimeError(*reply[1:])
 
 
 def lost() -> RefusalError:
@@ -314,11 +348,9 @@ class AnswerLoop:
         read: bytes | None,
     ) -> None:
         try:
-            found: Any = await self._answered(who, asked, read)
-        except (RefusalError, LedgerError, UsageError) as error:
-            found = error
-        except Exception as error:  # its type only: the message could quote the question
-            found = RuntimeError(type(error).__name__)
+            found: tuple[Any, ...] = ("made", await self._answered(who, asked, read))
+        except Exception as error:
+            found = told(error)
         content = pickle.dumps(found, protocol=5)
         with suppress(OSError, RuntimeError):
             writer.write(HEAD.pack(len(content), number) + content)
