@@ -135,7 +135,7 @@ def test_all_hear_the_same_and_the_budget_holds(tmp_path: Path) -> None:
     assert len(heard) == 6 * len(QUESTIONS)
     answers: dict[str, set[float]] = {}
     for sql, status, data in heard:
-        assert status in (200, 429)
+        assert status in (200, 429), data
         if status == 200:
             answers.setdefault(sql, set()).add(data["answer"])
     assert len(answers) == 15

@@ -135,6 +135,7 @@ class AnswererProcess:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the server
             )
+        self._connecting = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
@@ -162,20 +163,26 @@ class AnswererProcess:
 
     async def ask(self, message: Any) -> Any:
         """What it replies; a GoneError if it ended."""
-        if self._writer is None:
-            reader, self._writer = await asyncio.open_connection(sock=self._own)
-            self._reading = asyncio.create_task(self._read(reader))
+        writer = await self._connected()
         if self.gone:
             raise GoneError
         self._number += 1
         number = self._number
         reply = self._waiting[number] = asyncio.get_running_loop().create_future()
         content = pickle.dumps(message, protocol=5)
-        self._writer.write(HEAD.pack(len(content), number) + content)
+        writer.write(HEAD.pack(len(content), number) + content)
         try:
             return await reply
         finally:
             self._waiting.pop(number, None)
+
+    async def _connected(self) -> asyncio.StreamWriter:
+        """The socket as a stream of the loop that runs; made once, whoever asks first."""
+        async with self._connecting:
+            if self._writer is None:
+                reader, self._writer = await asyncio.open_connection(sock=self._own)
+                self._reading = asyncio.create_task(self._read(reader))
+            return self._writer
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
@@ -367,7 +374,7 @@ class AnswerLoop:
 def work(connection: socket.socket, folder: Path) -> None:
     """Make answers about the table of a folder, beside other processes."""
     try:
-        with opened(folder, "beside") as service:
+        with suppress(BrokenPipeError), opened(folder, "beside") as service:
             pool, known = WorkPool(THREADS, WAITING, each=EACH), KnownQuestions(service.setting)
             answerer = LocalAnswerer(Api(service, NO_RATE), pool, known.known)
             spare_collections()
