@@ -27,7 +27,7 @@ EXTRAS = {
 """Which extra brings a package."""
 
 PUBLISHING = ("scipy", "numba")
-SERVING = (*PUBLISHING, "fastapi", "uvicorn")
+SERVING = (*PUBLISHING, "fastapi", "msgspec", "uvicorn")
 
 
 def check_installed(what: str, modules: Sequence[str], extra: str) -> None:
