@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.soak import rounds
 from voile.engines import lookups
-from voile.engines.lookups import CodedRows, Lookup, Summand, Sums, cells_of
+from voile.engines.lookups import CodedRows, Lookup, Summand, Sums, Tree, cells_of
 from voile.query.predicate import And, Or
 from voile.schema import Attribute, Range, Schema
 
@@ -36,7 +36,9 @@ def lookup(generator: np.random.Generator, *names: str, numbers: bool = False) -
 def test_a_cube_has_the_totals_of_the_rows(seed: int, grouped: bool) -> None:
     generator = np.random.default_rng(seed)
     rows = some_rows(generator, int(generator.integers(0, 300)))
-    where = And((lookup(generator, "a"), Or((lookup(generator, "b"), lookup(generator, "a", "c")))))
+    where: Tree = And(
+        (lookup(generator, "a"), Or((lookup(generator, "b"), lookup(generator, "a", "c"))))
+    )
     summands = (
         Summand(),
         Summand(lookup(generator, "b", "c")),

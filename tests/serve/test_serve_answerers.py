@@ -18,10 +18,11 @@ from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.serve.answerers import MOST, AnswererProcess, AnswererProcesses, check_workers
 from voile.serve.ledger.base import ExhaustedError
-from voile.serve.ledger.sql_ledger import open_ledger
+from voile.serve.ledger.sql_ledger import Place, open_ledger
 from voile.serve.steward import issue_token, ledger_of
 from voile.web.limits import RefusalError
 
+PLACES: tuple[Place, ...] = ("first", "beside")
 FAST = ("--rate", "100000/s", "--burst", "100000", "--workers", "2")
 QUESTIONS = [f"select count(*) from people where age > {n} and hours > 20" for n in range(20, 40)]
 
@@ -44,7 +45,7 @@ def test_two_ledgers_of_one_folder_never_charge_too_much(tmp_path: Path) -> None
     with ExitStack() as stack:
         shared = [
             stack.enter_context(open_ledger(folder, setting, serving=True, place=place))
-            for place in ("first", "beside")  # type: ignore[list-item]
+            for place in PLACES
         ]
 
         def work(number: int) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.serve.test_serve_questions import SETTING, some_rows
 from tests.support.answered import asker_of
 from tests.support.soak import rounds
+from voile.engines.lookups import CodedRows
 from voile.errors import VoileError
 from voile.serve.question import Question, QuestionReader, selected
 from voile.serve.shapes import KnownQuestions, ShapeReader, same_totals
@@ -128,8 +129,10 @@ def test_answers_and_charges_are_the_same(tmp_path: Path) -> None:
             again = service.ask("anna", sql)  # as SQL reads it: nothing new
             assert again.charged == 0
             assert found.answer.to_dict()["rows"] == again.answer.to_dict()["rows"]
-            truth = service._rows._by_row(quick.sums(quick.totals)).tolist()
-            assert service._rows.totals(quick.sums(quick.totals)).tolist() == truth
+            rows = service._rows
+            assert isinstance(rows, CodedRows)
+            truth = rows._by_row(quick.sums(quick.totals)).tolist()
+            assert rows.totals(quick.sums(quick.totals)).tolist() == truth
         assert charged == service.ledger.budgets("anna").everyone.used
         assert charged == 8  # two of the six mean what others mean
 
