@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import resource
 import subprocess
 import sys
@@ -32,7 +33,7 @@ threads = ThreadPoolExecutor(32)
 def count(sql):
     cursor = table.cursor()
     try:
-        return cursor.execute(sql).fetchone()[0]
+        return cursor.execute(sql).fetchall()
     finally:
         cursor.close()
 
@@ -50,16 +51,18 @@ with listening(options) as listener:
 """A count service without privacy: the same SQL on the same rows, behind the same web server."""
 
 
-def noisy(requests: int, connections: int) -> dict[str, Any]:
+def noisy(requests: int, connections: int, shapes: str = "one", workers: int = 1) -> dict[str, Any]:
     """Every answer parsed, checked, counted, made noisy, and on disk before it leaves."""
     with begun(requests) as (folder, token):
         command = [
             sys.executable, "-m", "voile.cli", "serve", "run", str(folder), "--port", "0",
-            "--json", "--rate", "1000000/s", "--burst", "1000000",
+            "--json", "--rate", "1000000/s", "--burst", "1000000", "--workers", str(workers),
         ]  # fmt: skip
+        asked = SHAPES[shapes](requests)
         with served(command) as port:
-            measured = load(port, messages(questions(requests), token), connections)
-        check_charged(folder, requests)
+            measured = load(port, messages(asked, token), connections)
+        if shapes == "one":
+            check_charged(folder, requests)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return measured | {
         "rate": requests / measured["seconds"],
@@ -67,13 +70,14 @@ def noisy(requests: int, connections: int) -> dict[str, Any]:
     }
 
 
-def bare(requests: int, connections: int) -> dict[str, Any]:
+def bare(requests: int, connections: int, shapes: str = "one") -> dict[str, Any]:
     """The true counts, of any query."""
     with tempfile.TemporaryDirectory() as made:
         file = Path(made) / "adult.duckdb"
         copy_table(file)
         with served([sys.executable, "-c", BARE, str(file)]) as port:
-            measured = load(port, messages(questions(requests), "none"), connections)
+            asked = SHAPES[shapes](requests)
+            measured = load(port, messages(asked, "none"), connections)
     return measured | {"rate": requests / measured["seconds"]}
 
 
@@ -122,6 +126,45 @@ def questions(count: int) -> list[str]:
         for (low, high), race, kind in product(spans, races, kinds)
     ]
     return listed[:: max(1, len(listed) // count)][:count]
+
+
+def many_shapes(count: int) -> list[str]:
+    """Counts and sums whose conditions are put together in different ways, each new."""
+    chosen = random.Random(1)  # noqa: S311  (questions, no secrets)
+    found: dict[str, None] = {}
+    frames = [
+        "select count(*) from adult where {}",
+        "select count(*) as people from adult where {}",
+        "select education, count(*) from adult where {} group by education",
+    ]
+
+    def comparison() -> str:
+        low = chosen.randrange(17, 70)
+        return chosen.choice(
+            [
+                f"age between {low} and {low + chosen.randrange(2, 20)}",
+                f"age > {low}",
+                f"age <= {low}",
+                f"age in ({low}, {low + 3}, {low + 9})",
+                "race = 'White'",
+                "race in ('Black', 'Other')",
+                "workclass <> 'Private'",
+                "sex = 'Female'",
+                f"not age between {low} and {low + 9}",
+            ]
+        )
+
+    while len(found) < count:
+        parts = [comparison() for _ in range(chosen.randrange(2, 5))]
+        joined = chosen.choice(["{} and {}", "({} or {})"]).format(*parts[:2])
+        where = f" {chosen.choice(['and', 'or'])} ".join([joined, *parts[2:]])
+        frame = chosen.choices(frames, [10, 10, 1])[0]
+        # Groups under a condition that nobody can satisfy are refused: one comparison for these.
+        found[frame.format(parts[0] if "group" in frame else where)] = None
+    return list(found)
+
+
+SHAPES = {"one": questions, "new": many_shapes}
 
 
 def messages(queries: Sequence[str], token: str) -> list[bytes]:

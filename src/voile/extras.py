@@ -31,7 +31,7 @@ EXTRAS = {
 
 PUBLISHING = ("scipy", "numba")
 DRAWING = ("altair", "vl_convert")
-SERVING = (*PUBLISHING, "fastapi", "uvicorn")
+SERVING = (*PUBLISHING, "fastapi", "msgspec", "uvicorn")
 
 
 def check_installed(what: str, modules: Sequence[str], extra: str) -> None:

@@ -248,6 +248,9 @@ def test_no_row_is_looked_at() -> None:
         def totals(self, asked: Any) -> Any:
             raise AssertionError(f"{asked}: a row was looked at")
 
+        def is_at_hand(self, request: Any) -> bool:  # noqa: ARG002
+            return False
+
     how = setting()
     ledger = asked(how, [(sql, "all") for sql in QUESTIONS])
     service = QueryService(how, Guarded(), cast(Ledger, ledger))

@@ -39,7 +39,7 @@ def test_a_kill_between_every_two_lines_of_an_answer(memory: Path) -> None:
     asked = found["asked"]
     places = [where for where, *_ in asked]
     for step in (
-        "sql_ledger.py: return self._writer.add(job).result()",
+        "sql_ledger.py: return self._writer.add(",
         'sqlite.py: self._writing.execute("BEGIN IMMEDIATE")',
         "entries.py: standing.check(len(new))",
         "entries.py: if needed > left:",

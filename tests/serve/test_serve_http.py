@@ -492,7 +492,7 @@ def test_a_ledger_in_trouble_is_503_and_nothing_leaves(
     def fails(*_: object) -> Any:
         raise LedgerError("there is no room for the ledger", hint="make room")
 
-    monkeypatch.setattr(server.service.ledger, "record", fails)
+    monkeypatch.setattr(server.service.ledger, "recording", fails)
     refused = server.query(COUNT)
     assert refused.status == 503
     assert refused.headers["retry-after"] == "1"

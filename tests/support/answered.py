@@ -36,6 +36,9 @@ class Untouchable:
     def totals(self, asked: Sums) -> Any:
         raise AssertionError(f"rows were touched: {asked}")
 
+    def is_at_hand(self, request: Sums) -> bool:  # noqa: ARG002
+        return False
+
 
 @contextmanager
 def asker_of(

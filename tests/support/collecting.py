@@ -76,7 +76,16 @@ def stored(folder: Path) -> dict[str, bytes]:
     connection = sqlite3.connect(folder / DATABASE)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        return {bytes(key).hex(): codes for key, codes in connection.execute("SELECT * FROM rows")}
+        found = {bytes(key).hex(): codes for key, codes in connection.execute("SELECT * FROM rows")}
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if "arrivals" in tables:  # on disk, and not in their places yet
+            for ids, codes in connection.execute("SELECT ids, codes FROM arrivals"):
+                width = 16 * len(codes) // len(ids)
+                for i in range(len(ids) // 16):
+                    key = ids[16 * i : 16 * i + 16].hex()
+                    assert key not in found
+                    found[key] = codes[width * i : width * (i + 1)]
+        return found
     finally:
         connection.close()
 

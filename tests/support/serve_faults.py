@@ -207,12 +207,17 @@ class Killer:
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
         if not frame.f_code.co_filename.startswith(WATCHED):
             return None
-        if self.armed and event == "line":
+        if event == "line":
             with self._lock:
-                self.left -= 1
-                if self.left == 0:
+                self.left -= self.armed
+                if self.armed and self.left == 0:
                     self.die(frame)
         return self
+
+    def disarm(self) -> None:
+        """Kill no more; who is about to be killed comes no further than here."""
+        with self._lock:
+            self.armed = False
 
     def die(self, frame: FrameType) -> None:
         name = Path(frame.f_code.co_filename).name
@@ -233,7 +238,7 @@ def ask_once(folder: Path, setting: Setting, say: Say, nth: int) -> None:
     with open_ledger(folder, setting, serving=True) as ledger:
         killer.armed = True
         done = ledger.record("ann", [question(n, answer=f"first {n}") for n in (0, 1, 2)])
-        killer.armed = False
+        killer.disarm()
         for kept in done.kept.values():
             say(json.dumps([kept.entry.key, kept.number, kept.entry.answer]))
 

@@ -292,6 +292,9 @@ def run(
         str | None,
         typer.Option(metavar="ADDRESS", help="Believe this proxy's X-Forwarded-For."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes that make answers, all from one ledger.")
+    ] = 1,
     as_json: JsonOpt = False,
 ) -> None:
     """Answer questions until Ctrl-C."""
@@ -309,10 +312,10 @@ def run(
         key=key,
         proxy=proxy,
     )
-    answer_until_stopped(folder, how, as_json=as_json)
+    answer_until_stopped(folder, how, workers=workers, as_json=as_json)
 
 
-def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> None:
+def answer_until_stopped(folder: Path, how: WebOptions, *, workers: int, as_json: bool) -> None:
     """Answer until a signal stops the server."""
     from voile.serve.server import serve as answer
 
@@ -325,7 +328,7 @@ def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> Non
         else:
             show(None, lambda: listening_view(found, folder))
 
-    used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"))
+    used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"), workers=workers)
     say(f"stopped; answers in the ledger of {folder}: {used:,}")
 
 

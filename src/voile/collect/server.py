@@ -13,20 +13,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from voile.client import Spec, Submission, WrongSpecError, read_submission
+from voile.client import Spec, Submission, WrongSpecError
 from voile.collect.openapi import document
+from voile.collect.reading import SubmissionReader
 from voile.collect.store import Writer, opened
 from voile.errors import UsageError, VoileError, spelled
 from voile.kinds.perturbed.specs import check_releasable
 from voile.web.limits import RateLimiter, RefusalError, unavailable
 from voile.web.requests import BodyReader, Guard, fault, refused
 from voile.web.server import WebOptions, listening, run_server, url_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 HINTS = {
     HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
@@ -67,8 +72,8 @@ class Collector:
     def __init__(self, writer: Writer, limits: RequestLimits) -> None:
         self._writer = writer
         self._spec = writer.store.spec
-        self._limits = limits
         self._document = json.dumps(document(self._spec), ensure_ascii=False).encode()
+        self._reader = SubmissionReader(self._spec, most_rows=limits.rows)
         self._bodies = BodyReader(
             limits.bytes,
             together=limits.bytes_together,
@@ -105,7 +110,7 @@ class Collector:
 
     def _submission(self, body: bytes) -> Submission:
         try:
-            return read_submission(body, self._spec, most_rows=self._limits.rows)
+            return self._reader.read(body)
         except WrongSpecError as error:
             status = HTTPStatus.UNPROCESSABLE_ENTITY
             raise RefusalError(status, error.message, hint=error.hint) from None
@@ -135,6 +140,7 @@ def make_app(
     app.post("/v1/rows")(collector.rows)
     for kind in (RefusalError, UsageError, HTTPException):
         app.add_exception_handler(kind, answer_error)
+    app.add_middleware(RowsRoute, collector=collector)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -151,6 +157,25 @@ def make_app(
         slower="send several rows in one request, or wait as Retry-After says",
     )
     return app
+
+
+class RowsRoute:
+    """Takes rows past the routing that all other requests go through."""
+
+    def __init__(self, app: ASGIApp, *, collector: Collector) -> None:
+        self._app, self._collector = app, collector
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        plain = scope["type"] == "http" and scope["method"] == "POST"
+        if not plain or scope["path"] != "/v1/rows":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._collector.rows(request)
+        except (RefusalError, UsageError) as error:
+            response = await answer_error(request, error)
+        await response(scope, receive, send)
 
 
 async def answer_error(_: Request, error: Exception) -> Response:

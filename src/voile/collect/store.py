@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -14,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client import Spec, Submission
+from voile.collect import arrivals as arrived
+from voile.collect.arrivals import SLICE, TOGETHER, Arrival, SeenIds
 from voile.errors import TableError, UsageError, spelled
 from voile.files import check_name, exclusive, sync
 from voile.system import here as system
@@ -70,8 +74,9 @@ class RowLayout:
 # What a collector keeps: submitted rows by their id, in one SQLite file.
 #
 # Rows are keyed by their random id and kept in its order, so the order of arrival is not a part of
-# the table. A commit is on disk before it returns. The spec is inside: a store belongs to one
-# survey for ever. Ids stay in the store; releases have none.
+# the table. What has just come waits beside it, some thousands of rows at a time, until it is put
+# into its place (`arrivals`). A commit is on disk before it returns. The spec is inside: a store
+# belongs to one survey for ever. Ids stay in the store; releases have none.
 #
 # One collector at a time may open a store (`opened`); any number of readers may look at it
 # meanwhile (`snapshot`).
@@ -79,8 +84,10 @@ class RowLayout:
 
 DATABASE = "rows.sqlite"
 LOCK = "lock"
-MARK = sqlite.FileMark(application=0x566F6943, version=1)
+MARK = sqlite.FileMark(application=0x566F6943, version=2)
 """In ASCII: 'VoiC'."""
+FIRST = sqlite.FileMark(application=0x566F6943, version=1)
+"""Of stores that have no table of arrivals yet."""
 PAGE = 4096
 
 TABLES = (
@@ -89,7 +96,12 @@ TABLES = (
       id BLOB PRIMARY KEY CHECK (typeof(id) = 'blob' AND length(id) = 16),
       codes BLOB NOT NULL CHECK (typeof(codes) = 'blob' AND length(codes) = {width})
     ) WITHOUT ROWID""",
+    arrived.TABLE,
 )
+ARRIVE = "INSERT INTO arrivals (ids, codes) VALUES (?, ?)"
+REST = "INSERT INTO arrivals (number, ids, codes) VALUES (?, ?, ?)"
+LAST = "SELECT coalesce(max(number), 0) FROM arrivals"
+HAS = "SELECT 1 FROM rows WHERE id = ?"
 GIVEN = """
 WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :count),
 given(id, codes) AS (
@@ -127,7 +139,18 @@ class Store:
         """What went wrong, once nothing is taken any more."""
         self._db = connection
         self._layout = RowLayout.of(spec)
-        self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+        self._waiting: set[bytes] = set()
+        """The ids of all arrivals."""
+        for arrival in arrivals(connection):
+            self._waiting.update(key for key, _ in arrival.rows())
+        self._most_waiting = TOGETHER
+        self._sorted: Arrival | None = None
+        """Arrivals up to number `_last` that are on their way to their places."""
+        self._last = 0
+        self._seen = SeenIds(0)
+        self.settle()
+        self._seen = self._all_seen()
+        self.count = self._seen.count + len(self._waiting)
 
     def add(self, submissions: Sequence[Submission]) -> list[SubmissionReceipt | RefusalError]:
         """Add every submission whole or not at all; when this returns, all is on disk.
@@ -136,15 +159,121 @@ class Store:
         """
         if self.broken:
             raise self._gone()
+        ids = [key for submission in submissions for key in submission.ids]
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            outcomes = [self._add_one(submission) for submission in submissions]
-            self._db.execute("COMMIT")
+            new = self._are_new(ids)
+            outcomes = self._arrived(submissions, ids) if new else self._placed(submissions)
         except sqlite3.Error as error:
             sqlite.roll_back(self._db)
             raise self._failed(error) from None
         self.count += sum(done.accepted for done in outcomes if isinstance(done, SubmissionReceipt))
+        if self._sorted is not None or len(self._waiting) >= self._most_waiting:
+            self._settle_some()
         return outcomes
+
+    def _are_new(self, ids: list[bytes]) -> bool:
+        """Whether all ids differ, and none of them came before."""
+        if len(set(ids)) < len(ids) or not self._waiting.isdisjoint(ids):
+            return False
+        perhaps = self._seen.perhaps(b"".join(ids)).nonzero()[0].tolist()
+        return not any(self._db.execute(HAS, [ids[place]]).fetchone() for place in perhaps)
+
+    def _arrived(
+        self, submissions: Sequence[Submission], ids: list[bytes]
+    ) -> list[SubmissionReceipt | RefusalError]:
+        """Write new rows as one piece."""
+        codes = [self._layout.pack(submission.codes) for submission in submissions]
+        arrival = Arrival.of(ids, codes)
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute(ARRIVE, [arrival.ids, arrival.codes])
+        self._db.execute("COMMIT")
+        self._waiting.update(ids)
+        return [SubmissionReceipt(len(submission.ids), 0) for submission in submissions]
+
+    def _placed(self, submissions: Sequence[Submission]) -> list[SubmissionReceipt | RefusalError]:
+        """Write rows of which some may have come before, each into its place."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._place_arrivals()
+        outcomes = [self._add_one(submission) for submission in submissions]
+        self._db.execute("COMMIT")
+        self._forget_waiting()
+        for submission in submissions:
+            self._see(b"".join(submission.ids))
+        return outcomes
+
+    def settle(self) -> None:
+        """Put all rows that have arrived into their places.
+
+        Where there is no room for that, they stay as they are: they are on disk.
+        """
+        if self.broken or not self._waiting:
+            return
+        with self._settling():
+            self._place_arrivals()
+            self._db.execute("COMMIT")
+            self._forget_waiting()
+
+    def _settle_some(self) -> None:
+        """Put a slice of them into their places: next to each other, so that few pages change.
+
+        The rest is written again in the same transaction, sorted, in the place of the arrivals.
+        """
+        with self._settling():
+            if self._sorted is None:
+                self._last = int(self._db.execute(LAST).fetchone()[0])
+                self._sorted = all_of(arrivals(self._db))
+            some, rest = self._sorted.cut(SLICE)
+            self._db.execute("DELETE FROM arrivals WHERE number <= ?", [self._last])
+            if len(rest):
+                self._db.execute(REST, [self._last, rest.ids, rest.codes])
+            self._place(some)
+            self._db.execute("COMMIT")
+            self._waiting.difference_update(some.keys())
+            self._see(some.ids)
+            self._sorted = rest if len(rest) else None
+
+    @contextmanager
+    def _settling(self) -> Iterator[None]:
+        """A transaction that may fail for want of room, and is tried again later."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+        except sqlite3.Error as error:
+            sqlite.roll_back(self._db)
+            if sqlite.error_code(error) not in sqlite.PASSING:
+                self.broken = str(error)
+            self._sorted, self._most_waiting = None, len(self._waiting) + TOGETHER
+
+    def _place_arrivals(self) -> None:
+        """Move all arrivals, inside a transaction; their room is free before it is needed."""
+        whole = all_of(arrivals(self._db))
+        if len(whole):
+            self._db.execute("DELETE FROM arrivals")
+            self._place(whole)
+
+    def _place(self, some: Arrival) -> None:
+        rows = {"count": len(some), "ids": some.ids, "codes": some.codes}
+        self._db.execute(ADD, rows | {"width": self._layout.width})
+
+    def _forget_waiting(self) -> None:
+        self._sorted, self._most_waiting = None, TOGETHER
+        if self._waiting:
+            self._see(b"".join(self._waiting))
+            self._waiting.clear()
+
+    def _see(self, ids: bytes) -> None:
+        self._seen.add(ids)
+        if self._seen.count > self._seen.room:
+            self._seen = self._all_seen()
+
+    def _all_seen(self) -> SeenIds:
+        """The ids of all rows in their places."""
+        count = int(self._db.execute("SELECT count(*) FROM rows").fetchone()[0])
+        seen = SeenIds(2 * count)
+        rows = self._db.execute("SELECT id FROM rows")
+        while some := rows.fetchmany(BATCH):
+            seen.add(b"".join(key for (key,) in some))
+        return seen
 
     def _add_one(self, submission: Submission) -> SubmissionReceipt | RefusalError:
         count = len(submission.ids)
@@ -246,6 +375,7 @@ def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) ->
             store = Store(connection, kept)
         except sqlite3.Error as error:
             raise unusable(folder, error) from None
+        stack.callback(store.settle)
         yield store
 
 
@@ -311,13 +441,30 @@ def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int |
         for statement in TABLES:
             connection.execute(statement.format(width=RowLayout.of(spec).width))
         connection.execute("INSERT INTO spec VALUES (1, ?)", [spec.raw])
+    elif FIRST.is_on(connection):
+        width = RowLayout.of(spec_of(connection)).width
+        connection.execute(arrived.TABLE.format(width=width))
+        MARK.write(connection)
     connection.execute("COMMIT")
 
 
 def check_kind(connection: sqlite3.Connection) -> None:
     """Raise DatabaseError for a database that is not a store; an empty one may become one."""
-    if not sqlite.is_empty(connection):
+    if not sqlite.is_empty(connection) and not FIRST.is_on(connection):
         MARK.check(connection)
+
+
+def arrivals(connection: sqlite3.Connection) -> Iterator[Arrival]:
+    """Rows that are not in their places yet; in stores of the first version all are."""
+    if not FIRST.is_on(connection):
+        for ids, codes in connection.execute("SELECT ids, codes FROM arrivals ORDER BY number"):
+            yield Arrival(bytes(ids), bytes(codes))
+
+
+def all_of(found: Iterator[Arrival]) -> Arrival:
+    """Some arrivals as one."""
+    listed = list(found)
+    return Arrival.of([one.ids for one in listed], [one.codes for one in listed])
 
 
 def spec_of(connection: sqlite3.Connection) -> Spec:
@@ -363,14 +510,31 @@ class Snapshot:
     def __init__(self, connection: sqlite3.Connection, spec: Spec) -> None:
         self.spec = spec
         self._db = connection
-        self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+        self._arrived = all_of(arrivals(connection))
+        placed = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+        self.count = placed + len(self._arrived)
 
     def batches(self, size: int = BATCH) -> Iterator[list[Codes]]:
         """Codes, one array for each column, in the order of the ids, which are random."""
         layout = RowLayout.of(self.spec)
-        rows = self._db.execute("SELECT codes FROM rows ORDER BY id")
-        while found := rows.fetchmany(size):
-            yield layout.unpack(b"".join(codes for (codes,) in found))
+        for some in in_batches(self._in_order(), size):
+            yield layout.unpack(b"".join(some))
+
+    def _in_order(self) -> Iterator[bytes]:
+        """The codes of all rows, those that have just arrived among the others."""
+        if not len(self._arrived):
+            for (codes,) in self._db.execute("SELECT codes FROM rows ORDER BY id"):
+                yield codes
+            return
+        placed = self._db.execute("SELECT id, codes FROM rows ORDER BY id")
+        for _, codes in heapq.merge(placed, self._arrived.rows()):
+            yield codes
+
+
+def in_batches(rows: Iterator[bytes], size: int) -> Iterator[list[bytes]]:
+    """Rows, so many at a time."""
+    while some := list(itertools.islice(rows, size)):
+        yield some
 
 
 @contextmanager

@@ -3,13 +3,20 @@
 What a row adds is a table over the domain of the few columns that it depends on, computed
 beforehand; a row is looked up there by its codes. So no expression is ever computed on a row: the
 same few steps are taken for each, whatever it holds, and nothing can fail or take longer on some.
+
+Where the columns that a request reads have few tuples together, rows are counted by tuple once, in
+a cube that is kept; sums are over its cells then. The sums are the same: a row's part is a whole
+number that its tuple decides.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any, Union
 
 import numpy as np
@@ -22,6 +29,10 @@ from voile.schema import Schema
 
 BLOCK = 2**17
 """Rows that are looked up at a time."""
+CELLS = 2**16
+"""Of a cube at most."""
+CUBES = 2**26
+"""Bytes of the cubes that are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +84,52 @@ class CodedRows:
         self._sizes = {attribute.name: attribute.size for attribute in schema}
         self._columns = columns
         self.hashes = hashes
+        self._cubes: OrderedDict[tuple[str, ...], Ints] = OrderedDict()
+        self._kept = 0
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     def totals(self, request: Sums) -> Ints:
         """(groups, summands), exact where no total reaches 2⁵³."""
+        cube = self._cube(request)
+        return self._by_row(request) if cube is None else cube.totals(request)
+
+    def is_at_hand(self, request: Sums) -> bool:
+        """Whether its totals take no look at the rows, only at a cube that is there."""
+        with self._lock:
+            return request.mask is None and self._columns_of(request) in self._cubes
+
+    def _columns_of(self, request: Sums) -> tuple[str, ...]:
+        return tuple(name for name in self._sizes if name in read_by(request))
+
+    def _cube(self, request: Sums) -> Cube | None:
+        """The rows by the columns that a request reads; None where these have many tuples."""
+        columns = self._columns_of(request)
+        sizes = tuple(self._sizes[name] for name in columns)
+        if request.mask is not None or math.prod(sizes) > CELLS:
+            return None
+        with self._lock:
+            if (found := self._cubes.get(columns)) is not None:
+                self._cubes.move_to_end(columns)
+                return Cube(columns, sizes, found)
+        counts = np.zeros(math.prod(sizes), dtype=np.int64)
+        for block in self._blocks():
+            counts += np.bincount(self._places(columns, block), minlength=len(counts))
+        with self._lock:
+            self._keep(columns, counts)
+        return Cube(columns, sizes, counts)
+
+    def _keep(self, columns: tuple[str, ...], counts: Ints) -> None:
+        """Keep a cube, and drop those that were not used for longest where there are too many."""
+        self._kept += 0 if columns in self._cubes else counts.nbytes
+        self._cubes[columns] = counts
+        while self._kept > CUBES:
+            _, dropped = self._cubes.popitem(last=False)
+            self._kept -= dropped.nbytes
+
+    def _by_row(self, request: Sums) -> Ints:
         found = np.zeros((request.groups, len(request.summands)), dtype=np.int64)
         for block in self._blocks():
             passing = self._passing(request, block)
@@ -140,12 +191,94 @@ class CodedRows:
             passing = passing & self._holds(summand.only, block)
         if not summand.factors:
             return passing.astype(np.int64)
-        product = np.ones(len(passing))
-        for factor in summand.factors:
-            product *= self._at(factor, block)
-        counts = passing & ~np.isnan(product)
-        steps = half_away(np.where(counts, product, 0.0) * summand.scale)
-        return np.where(counts, np.clip(steps, summand.low, summand.high), 0)
+        return in_steps(summand, passing, [self._at(factor, block) for factor in summand.factors])
+
+
+def in_steps(summand: Summand, passing: Bools, factors: Sequence[npt.NDArray[Any]]) -> Ints:
+    """The product of factors in whole steps; 0 where it does not count."""
+    product = np.ones(len(passing))
+    for factor in factors:
+        product *= factor
+    counts = passing & ~np.isnan(product)
+    steps = half_away(np.where(counts, product, 0.0) * summand.scale)
+    return np.where(counts, np.clip(steps, summand.low, summand.high), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """How many rows have each tuple of some columns."""
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+    counts: Ints
+    """Row-major."""
+
+    def totals(self, request: Sums) -> Ints:
+        """What `CodedRows.totals` gives, from the tuples: each adds its part as often as it is."""
+        found = np.zeros((request.groups, len(request.summands)), dtype=np.int64)
+        passing = np.ones(len(self.counts), dtype=np.bool_)
+        if request.where is not None:
+            passing &= self._holds(request.where)
+        cells = self._cells(request)
+        for place, summand in enumerate(request.summands):
+            parts = self.counts * self._parts(summand, passing)
+            if cells is None:
+                found[0, place] = parts.sum()
+            else:
+                np.add.at(found[:, place], cells[cells >= 0], parts[cells >= 0])
+        return found
+
+    def _cells(self, request: Sums) -> Ints | None:
+        """The group of each tuple; −1 for none."""
+        if request.cells is None:
+            return None
+        places = np.zeros(len(self.counts), dtype=np.int64)
+        for key, size in zip(request.keys, request.sizes, strict=True):
+            places *= size
+            places += self._at(key)
+        return request.cells[places]
+
+    def _parts(self, summand: Summand, passing: Bools) -> Ints:
+        if summand.only is not None:
+            passing = passing & self._holds(summand.only)
+        if not summand.factors:
+            return passing.astype(np.int64)
+        return in_steps(summand, passing, [self._at(factor) for factor in summand.factors])
+
+    def _holds(self, tree: Tree) -> Bools:
+        def holds(lookup: Lookup) -> Bools:
+            return np.asarray(self._spread(lookup), dtype=np.bool_)
+
+        every, some = partial(reduce, np.logical_and), partial(reduce, np.logical_or)
+        held = folded(tree, holds, every, some)
+        return np.broadcast_to(held, self.sizes).reshape(-1)
+
+    def _at(self, lookup: Lookup) -> npt.NDArray[Any]:
+        return np.broadcast_to(self._spread(lookup), self.sizes).reshape(-1)
+
+    def _spread(self, lookup: Lookup) -> npt.NDArray[Any]:
+        """A table with an axis for each column, 1 long where it does not depend on one."""
+        own = (size if name in lookup.attributes else 1
+               for name, size in zip(self.columns, self.sizes, strict=True))  # fmt: skip
+        return lookup.table.reshape(tuple(own))
+
+
+def read_by(request: Sums) -> set[str]:
+    """The columns that a request reads."""
+    trees = [request.where, *(summand.only for summand in request.summands)]
+    found = {name for tree in trees if tree is not None for name in attributes_of(tree)}
+    for lookups in (request.keys, *(summand.factors for summand in request.summands)):
+        found.update(name for lookup in lookups for name in lookup.attributes)
+    return found
+
+
+def attributes_of(tree: Tree) -> Iterator[str]:
+    """The columns that a condition reads, as often as it does."""
+    if isinstance(tree, Lookup):
+        yield from tree.attributes
+    else:
+        for part in tree.parts:
+            yield from attributes_of(part)
 
 
 def half_away(x: Floats) -> Ints:

@@ -580,6 +580,7 @@ class Release(ABC):
     def shown_rows(self) -> Any:
         """The rows that a person may look at, as an Arrow table; `rows_are` says what they are."""
         return self.rows_for_tools()
+
     def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
         """What `voile export` writes of it; one that was not asked for is refused by name."""
         from voile.kinds.exported import ExportTable, attributes_of

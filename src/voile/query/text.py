@@ -185,7 +185,7 @@ def place(sql: str, nodes: Iterable[exp.Expr | None], *words: str) -> int:
 def _names(node: exp.Expr) -> list[str]:
     """How a node may be called in the text."""
     names = [node.key, *(getattr(type(node), "_sql_names", None) or [])]
-    return [*names, _sql_of(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
+    return [*names, sql_of(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
 
 
 def last_before(sql: str, word: str, end: int) -> int:
@@ -227,7 +227,8 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
     )
 
 
-def _sql_of(node: exp.Expr) -> str:
+def sql_of(node: exp.Expr) -> str:
+    """SQL of a node for people to read."""
     try:
         return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # see written
@@ -236,5 +237,9 @@ def _sql_of(node: exp.Expr) -> str:
 
 def short(node: exp.Expr) -> str:
     """SQL of a node, cut to a length that fits a message."""
-    text = _sql_of(node)
+    return shortened(sql_of(node))
+
+
+def shortened(text: str) -> str:
+    """A text cut to a length that fits a message."""
     return text if len(text) <= 40 else text[:37] + "…"

@@ -10,14 +10,22 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
-from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.ledger.base import (
+    ExhaustedError,
+    Identity,
+    LedgerError,
+    RolledBackError,
+    WouldWaitError,
+)
 from voile.serve.self_audit import self_audit
 from voile.serve.steward import count_error, issued_data, line_data
 from voile.units import duration
@@ -117,6 +125,18 @@ class Caller:
     address: str
 
 
+@dataclass(frozen=True)
+class BegunAnswer:
+    """An answer that leaves once what it is made of is on disk."""
+
+    recorded: Future[Any] | None
+    """Done when all is on disk; None where there is nothing to wait for."""
+    finish: Callable[[], Mapping[str, Any]]
+    """The answer, or a refusal; to be called when `recorded` is done."""
+    rows: int
+    """How many the answer has, or about as many."""
+
+
 class Api:
     """Answers to callers, from any thread."""
 
@@ -144,18 +164,34 @@ class Api:
             raise too_often("to know what a question would cost", seconds)
         return who.name, question
 
-    def query(self, who: str, asked: wire.QuestionBody, question: Question) -> Mapping[str, Any]:
+    def at_once(self) -> AbstractContextManager[None]:
+        """A block in which this thread waits for nothing: see `Ledger.at_once`."""
+        return self._ledger.at_once()
+
+    def begin(
+        self, who: str, asked: wire.QuestionBody, question: Question, *, at_once: bool = False
+    ) -> BegunAnswer:
         """Answer a question that was read, or say what it would cost on a dry run."""
         try:
             if asked.dry_run:
+                if at_once:
+                    raise WouldWaitError
                 cost = self._service.cost_of(who, question)
                 self._log_try(who, new=cost.new)
-                return cost.to_dict()
-            reply = self._service.answer(who, question, asked.confidence)
+                return BegunAnswer(None, cost.to_dict, len(question.groups))
+            pending = self._service.begin(who, question, asked.confidence, at_once=at_once)
         except VoileError as error:
             self.refuse(who, error, asked)
-        self._log_answer(who, reply, asked)
-        return reply.to_dict()
+
+        def finish() -> Mapping[str, Any]:
+            try:
+                reply = pending.result()
+            except VoileError as error:
+                self.refuse(who, error, asked)
+            self._log_answer(who, reply, asked)
+            return reply.to_dict()
+
+        return BegunAnswer(pending.recorded, finish, len(pending.draft.rows))
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
         """What the caller may still ask, by each budget that binds them."""

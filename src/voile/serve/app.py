@@ -7,7 +7,9 @@ a fault of the server is 503.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, reduce
 from http import HTTPStatus
@@ -25,13 +27,16 @@ from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
 from voile.serve import formats, wire
+from voile.serve.answerers import Answerer, LocalAnswerer
 from voile.serve.api import Api, Caller, refusal_of, unauthorized
 from voile.serve.examples import put_examples
-from voile.serve.ledger.base import LedgerError, RolledBackError
+from voile.serve.ledger.base import LedgerError, RolledBackError, WouldWaitError
 from voile.web.limits import Rate, RateLimiter, RefusalError, WorkPool
 from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refused
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from voile.serve.query_service import QueryService
     from voile.serve.question import Question
     from voile.serve.setting import Setting
@@ -210,8 +215,6 @@ KINDS = {
 }
 PAGES = {"/": "pages/index.html", "/docs": "reference/docs.html"}
 """Pages whose address is not their file's name."""
-THREADS, EACH, WAITING = 8, 2, 504
-"""Requests at work, of all and of one analyst or address, and in line for it."""
 TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
@@ -274,12 +277,19 @@ class OwnReader:
         """The question, or a refusal that does not depend on the rows."""
         return await self._pool.run(partial(self._service.read, sql, subset), who)
 
+    def known(self, sql: str, subset: Any) -> Question | None:  # noqa: ARG002
+        """None: every question is read anew."""
+        return None
+
 
 class Endpoints:
     """From requests to the API and back."""
 
-    def __init__(self, api: Api, pool: WorkPool, questions: QuestionTrial) -> None:
+    def __init__(
+        self, api: Api, pool: WorkPool, questions: QuestionTrial, answerer: Answerer | None = None
+    ) -> None:
         self._api, self._pool, self._questions = api, pool, questions
+        self._answerer = answerer or LocalAnswerer(api, pool, questions.known)
         self._health = WorkPool(1, 1)
         """Of its own: whatever the others do, it does not wait for them."""
 
@@ -293,16 +303,26 @@ class Endpoints:
 
     async def query(self, caller: Token, body: Body, request: Request) -> Response:
         """Answers a question, or says what it would cost; as JSON, CSV or Arrow, by Accept."""
-        api, form = self._api, formats.wanted(request.headers.get("accept"))
-        admit = partial(api.admit_question, caller, body)
-        who, asked = await self._pool.run(admit, caller.address)
-        subset = asked.rows()
-        try:
-            question = await self._questions.read(who, asked.sql, subset)
-        except VoileError as error:
-            api.refuse(who, error, asked)
-        work = partial(api.query, who, asked, question)
-        return await self._pool.run(lambda: formats.rendered(work(), form), who)
+        form = formats.wanted(request.headers.get("accept"))
+        who, asked = await self._admitted(caller, body)
+        made = await self._answerer.answer(who, asked)
+        if made is None:
+            subset = asked.rows()
+            try:
+                question = await self._questions.read(who, asked.sql, subset)
+            except VoileError as error:
+                self._api.refuse(who, error, asked)
+            made = await self._answerer.answer(who, asked, question)
+        if form == formats.JSON:
+            return formats.in_json(made)
+        return await self._pool.run(partial(formats.rendered, made, form), who)
+
+    async def _admitted(self, caller: Caller, body: bytes) -> tuple[str, wire.QuestionBody]:
+        """Who asks what; looked up on this thread, unless the ledger makes it wait."""
+        with suppress(WouldWaitError), self._api.at_once():
+            return self._api.admit_question(caller, body)
+        admit = partial(self._api.admit_question, caller, body)
+        return await self._pool.run(admit, caller.address)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""
@@ -366,13 +386,15 @@ def make_app(
     pool: WorkPool,
     *,
     questions: QuestionTrial | None = None,
+    answerer: Answerer | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `rate` is that of one address, and of one token.
 
-    `questions` are read elsewhere, or in this process if None.
+    `questions` are read elsewhere, or in this process if None; and likewise answered.
     """
-    endpoints = Endpoints(Api(service, rate), pool, questions or OwnReader(service, pool))
+    reader = questions or OwnReader(service, pool)
+    endpoints = Endpoints(Api(service, rate), pool, reader, answerer)
     app = FastAPI(
         title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )
@@ -391,6 +413,7 @@ def make_app(
         serve_bytes(app, path, content, kind)
     app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
     errors = ErrorAnswers(note)
+    app.add_middleware(QueryRoute, endpoints=endpoints, bodies=app.state.bodies, errors=errors)
     for error in (VoileError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, errors.answer_error)
     app.add_middleware(
@@ -398,6 +421,46 @@ def make_app(
     )
     app.add_middleware(SecurityHeaders)
     return app
+
+
+BEARER_LINE = re.compile(rb"Bearer ([!-~]{1,500})")
+
+
+class QueryRoute:
+    """Takes plain requests for /query past the routing that all others go through.
+
+    A request that is in any way unusual goes there too, and is answered or refused there.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, endpoints: Endpoints, bodies: BodyReader, errors: ErrorAnswers
+    ) -> None:
+        self._app, self._endpoints, self._bodies, self._errors = app, endpoints, bodies, errors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller = plain_caller(scope)
+        if caller is None:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._endpoints.query(
+                caller, await self._bodies.read(request), request
+            )
+        except VoileError as error:
+            response = await self._errors.answer_error(request, error)
+        await response(scope, receive, send)
+
+
+def plain_caller(scope: Scope) -> Caller | None:
+    """Who sends a question, if the request is as clients send them; else None."""
+    if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] != "/query":
+        return None
+    given = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(given) != 1 or scope["query_string"] or not (found := BEARER_LINE.fullmatch(given[0])):
+        return None
+    client = scope.get("client")
+    return Caller(found[1].decode("ascii"), client[0] if client else "")
 
 
 def add(app: FastAPI, operation: Operation, endpoint: Callable[..., Any]) -> None:

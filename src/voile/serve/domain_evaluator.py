@@ -26,10 +26,10 @@ from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.predicate import Atom, Expression, Predicate, Term, wording
+from voile.query.predicate import Atom, Expression, Predicate, Term, as_node, wording
 from voile.query.query import Query
 from voile.query.rows import RowSums
-from voile.query.text import refusal
+from voile.query.text import refusal, written
 from voile.schema import Schema
 from voile.serve.canonical import Truth, simplified
 
@@ -138,6 +138,10 @@ class DomainEvaluator:
     def tree(self, predicate: Predicate | None) -> Tree | None:
         """A condition by what it is true of."""
         return None if predicate is None else simplified(predicate, self.truth)
+
+    def written(self, predicate: Predicate) -> str:
+        """A condition in the dialect of questions."""
+        return written(as_node(predicate))
 
     def labels(
         self, groups: tuple[Expression, ...], expected: GroupedSum | None

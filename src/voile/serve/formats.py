@@ -45,15 +45,19 @@ def quality(text: str) -> float:
     return weight if 0 <= weight <= 1 else 0.0
 
 
-def rendered(data: Mapping[str, Any], kind: str) -> Response:
-    """A reply in this form; what it cost stands in headers where rows alone are the body.
+def in_json(made: bytes | None) -> Response:
+    """A reply as it was made."""
+    return Response(made, media_type=JSON, headers={"Vary": "Accept"})
+
+
+def rendered(made: bytes | None, kind: str) -> Response:
+    """A reply as a table; what it cost stands in headers.
 
     What a question would cost is no table, and is always JSON.
     """
-    if kind == JSON or "rows" not in data:
-        return Response(
-            json.dumps(data, allow_nan=False), media_type=JSON, headers={"Vary": "Accept"}
-        )
+    data = json.loads(made or b"{}")
+    if "rows" not in data:
+        return in_json(made)
     answer = Reply.from_dict(data).estimates
     headers = {
         "Vary": "Accept",

@@ -10,14 +10,15 @@ from voile.engines.counted import read_counted
 from voile.errors import UsageError
 from voile.files import sha256
 from voile.serve.ledger import open_ledger
-from voile.serve.query_service import QueryService
+from voile.serve.ledger.sql_ledger import Place
+from voile.serve.query_service import NoiseStock, QueryService
 from voile.serve.setting import TABLE, Setting
 
 __all__ = ["opened"]
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[QueryService]:
+def opened(folder: Path, place: Place = "alone") -> Iterator[QueryService]:
     """Lock the folder, check the table and the ledger, and give the service that answers."""
     setting = Setting.open(folder)
     table = folder / TABLE
@@ -27,6 +28,7 @@ def opened(folder: Path) -> Iterator[QueryService]:
             hint="restore it from a backup: answers about another table need another server",
         )
     with ExitStack() as stack:
-        ledger = open_ledger(folder, setting, serving=True)
+        ledger = open_ledger(folder, setting, serving=True, place=place)
         stack.callback(ledger.close)
-        yield QueryService(setting, read_counted(table, setting.schema), ledger)
+        rows = read_counted(table, setting.schema)
+        yield QueryService(setting, rows, ledger, NoiseStock().draw)

@@ -9,10 +9,11 @@ after it finds the answer again.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -28,7 +29,14 @@ from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
 from voile.records import Record
-from voile.serve.ledger.base import Entry, ExhaustedError, Ledger, StoredEntry
+from voile.serve.ledger.base import (
+    ChargeResult,
+    Entry,
+    ExhaustedError,
+    Ledger,
+    StoredEntry,
+    WouldWaitError,
+)
 from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
 from voile.units import counted
@@ -36,6 +44,12 @@ from voile.units import counted
 Draw = Callable[[NoiseLaw, int], list[int]]
 StoredValues = Callable[[Question, QuestionTotal], Floats]
 """What was answered to a total, for each group of its question."""
+FEW = 100
+"""Numbers of an answer that is made at once."""
+STOCK = 256
+"""Noise that is drawn at a time."""
+LAWS = 256
+"""Laws whose noise is in stock."""
 KEPT = 4096
 """Sizes of halves that are remembered."""
 
@@ -45,6 +59,9 @@ class PrivateRows(Protocol):
 
     def totals(self, asked: Sums) -> Ints:
         """The exact totals: a row for each group, a column for each summand."""
+
+    def is_at_hand(self, request: Sums) -> bool:
+        """Whether these totals are had without a look at all rows."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,34 @@ class QueryReply:
         }  # fmt: skip
 
 
+class PendingReply:
+    """A reply that leaves when what it is made of is on disk.
+
+    Its estimates are computed while the disk is waited for, from the noisy numbers that are about
+    to be written. Where the ledger keeps others, because the same question came twice at a time,
+    they are computed again from those.
+    """
+
+    def __init__(
+        self,
+        recorded: Future[ChargeResult] | None,
+        drafted: Mapping[str, StoredEntry],
+        reply: Callable[[Mapping[str, StoredEntry], ChargeResult | None], QueryReply],
+        draft: Answer,
+    ) -> None:
+        self.recorded = recorded
+        """Done when all is on disk; None where nothing is to be charged."""
+        self.draft = draft
+        self._drafted, self._reply = drafted, reply
+
+    def result(self) -> QueryReply:
+        """The reply; waits for the disk. Raises if the charge was refused."""
+        if self.recorded is None:
+            return self._reply(self._drafted, None)
+        done = self.recorded.result()
+        return self._reply({**self._drafted, **done.kept}, done)
+
+
 class QueryService:
     """Answers the questions of all analysts; any number of threads may ask."""
 
@@ -153,25 +198,74 @@ class QueryService:
 
     def answer(self, analyst: str, question: Question, confidence: float = 0.95) -> QueryReply:
         """Answer a question that was read; what was answered before is free."""
+        return self.begin(analyst, question, confidence).result()
+
+    def begin(
+        self,
+        analyst: str,
+        question: Question,
+        confidence: float = 0.95,
+        *,
+        at_once: bool = False,
+    ) -> PendingReply:
+        """Count and hand the charge to the ledger; the reply waits for the disk.
+
+        If this is to be done `at_once`, a WouldWaitError says that it cannot be; nothing is done
+        then.
+        """
         checked_confidence(confidence)
+        if at_once and not self._is_short(question):
+            raise WouldWaitError
         totals = self._asked(question)
         kept = self._known(question)
         new = [total for total in totals if total.key not in kept]
-        charged = 0
+        if at_once and new and not self._rows.is_at_hand(question.sums(new)):
+            raise WouldWaitError
+        recorded = None
         if new:
-            with self._reserved.hold(self.ledger, analyst, len(new)):
-                recorded = self.ledger.record(analyst, self._answers(question, new))
-            kept, charged = kept | dict(recorded.kept), recorded.charged
-            left = recorded.budgets.left
-        else:
-            left = self.ledger.budgets(analyst).left
-        answer = self._assembled(question, kept, confidence)
-        return QueryReply(
-            answer=answer, charged=charged, left=left,
-            numbers=tuple(sorted({kept[total.key].number for total in totals})),
-            subset=question.rows.subset, subset_rows=self._size(question),
-            notes=(*answer.notes, *self._notes(question)),
-        )  # fmt: skip
+            self._reserved.take(self.ledger, analyst, len(new), wait=not at_once)
+            recorded = self._recording(analyst, question, new, kept)
+        left = self.ledger.budgets(analyst).left if recorded is None else 0
+        draft = self._assembled(question, kept, confidence)
+
+        def reply(found: Mapping[str, StoredEntry], done: ChargeResult | None) -> QueryReply:
+            same = all(found[total.key].entry == kept[total.key].entry for total in totals)
+            answer = draft if same else self._assembled(question, found, confidence)
+            return QueryReply(
+                answer=answer, charged=done.charged if done else 0,
+                left=done.budgets.left if done else left,
+                numbers=tuple(sorted({found[total.key].number for total in totals})),
+                subset=question.rows.subset, subset_rows=self._size(question),
+                notes=(*answer.notes, *self._notes(question)),
+            )  # fmt: skip
+
+        return PendingReply(recorded, kept, reply, draft)
+
+    def _recording(
+        self,
+        analyst: str,
+        question: Question,
+        new: Sequence[QuestionTotal],
+        kept: dict[str, StoredEntry],
+    ) -> Future[ChargeResult]:
+        """Hand new totals to the ledger, and put them among those that were kept.
+
+        A part of the budget is held for them, until they are on disk or refused.
+        """
+        try:
+            entries = self._answers(question, new)
+            recorded = self.ledger.recording(analyst, entries)
+        except BaseException:
+            self._reserved.give(analyst, len(new))
+            raise
+        recorded.add_done_callback(lambda _: self._reserved.give(analyst, len(new)))
+        kept |= {entry.key: StoredEntry(0, entry, analyst, 0.0, "") for entry in entries}
+        return recorded
+
+    def _is_short(self, question: Question) -> bool:
+        """Whether it has one grouping, few numbers, and asks about rows that need no look."""
+        single = not question.sets and not question.wholes and question.rows.mask is None
+        return single and len(question.totals) * len(question.groups) <= FEW
 
     def _known(self, question: Question) -> dict[str, StoredEntry]:
         """What was answered before, by key; also under the keys of earlier versions."""
@@ -263,7 +357,7 @@ class QueryService:
         return found
 
     def _assembled(
-        self, question: Question, kept: dict[str, StoredEntry], confidence: float
+        self, question: Question, kept: Mapping[str, StoredEntry], confidence: float
     ) -> Answer:
         def stored(one: Question, total: QuestionTotal) -> Floats:
             steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)
@@ -325,6 +419,33 @@ def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
 
 
+class NoiseStock:
+    """Noise drawn beforehand: many numbers of one law take hardly longer than one.
+
+    Each number is given out once. A process that was forked has none of its parent's.
+    """
+
+    def __init__(self, draw_noise: Draw = draw) -> None:
+        self._draw = draw_noise
+        self._stock: dict[NoiseLaw, list[int]] = {}
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+
+    def draw(self, law: NoiseLaw, count: int) -> list[int]:
+        """So many numbers of a law, which nobody had before."""
+        if count > STOCK // 8:
+            return self._draw(law, count)
+        with self._lock:
+            if self._process != os.getpid():
+                self._stock, self._process = {}, os.getpid()
+            stock = self._stock.setdefault(law, [])
+            if len(stock) < count:
+                if len(self._stock) > LAWS:
+                    self._stock = {law: stock}
+                stock += self._draw(law, STOCK)
+            return [stock.pop() for _ in range(count)]
+
+
 class Reservations:
     """Parts of budgets held for questions that are being counted.
 
@@ -338,20 +459,22 @@ class Reservations:
         self._held: Counter[str] = Counter()
         self._all = 0
 
-    @contextmanager
-    def hold(self, ledger: Ledger, analyst: str, needed: int) -> Iterator[None]:
-        """Keep `needed` of the analyst's budgets for the block; refuse if they are used up."""
+    def take(self, ledger: Ledger, analyst: str, needed: int, *, wait: bool = True) -> None:
+        """Keep `needed` of the analyst's budgets; refuse if they are used up."""
         with self._changed:
-            self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
+            if wait:
+                self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
+            elif not self._has_room(ledger, analyst, needed):
+                raise WouldWaitError
             self._held[analyst] += needed
             self._all += needed
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._held[analyst] -= needed
-                self._all -= needed
-                self._changed.notify_all()
+
+    def give(self, analyst: str, needed: int) -> None:
+        """Keep them no longer: they are recorded, or were refused."""
+        with self._changed:
+            self._held[analyst] -= needed
+            self._all -= needed
+            self._changed.notify_all()
 
     def _has_room(self, ledger: Ledger, analyst: str, needed: int) -> bool:
         found = ledger.budgets(analyst)

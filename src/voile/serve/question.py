@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,8 @@ from voile.query import parse
 from voile.query.aggregate import Call, Formula, Total, WholeTotal
 from voile.query.domain import GroupedSum
 from voile.query.language import own_table
-from voile.query.predicate import And, Expression, Term, as_node, both
+from voile.query.predicate import And, Expression, Predicate, Term, both
 from voile.query.query import OutputColumn, Query
-from voile.query.text import written
 from voile.schema import Schema
 from voile.serve.canonical import (
     FALSE,
@@ -190,6 +189,7 @@ class Question:
     """Where the stored groups stand in answers under an earlier key; None if in the same order."""
     codes: tuple[npt.NDArray[np.int64], ...]
     """Places of the stored groups among the domain's keys."""
+    shape: QuestionShape
     notes: tuple[str, ...] = ()
     """What the analyst should know about the question."""
     wholes: tuple[WholePart, ...] = ()
@@ -229,6 +229,7 @@ class Question:
         return replace(
             self,
             rows=rows,
+            shape=replace(self.shape, rows=rows),
             totals=tuple(total.about(rows.subset) for total in self.totals),
             wholes=tuple(replace(p, question=p.question.about(rows)) for p in self.wholes),
             sets=tuple(one.about(rows) for one in self.sets),
@@ -268,7 +269,7 @@ class QuestionReader:
         self._sizes = {attribute.name: attribute.size for attribute in setting.schema}
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Query] = OrderedDict()
-        self._laws: dict[Change, NoiseLaw] = {}
+        self._builder = TotalBuilder(setting)
         self.subsets = {one.name: self.condition(one.sql) for one in setting.subsets}
 
     def read(self, sql: str, subset: Any = "all") -> Question:
@@ -337,7 +338,7 @@ class QuestionReader:
             tuple(first[i] for i in order), tuple(meanings[i] for i in order),
             cells_digest(listed),
         )  # fmt: skip
-        totals = tuple(self._total(term, query, shape) for term in terms)
+        totals = tuple(self._builder.total(term, query, shape, self._evaluator) for term in terms)
         sizes = tuple(len(keys) for keys in expected.keys) if expected else ()
         return Question(
             query=query, rows=rows, totals=totals, groups=groups,
@@ -346,7 +347,7 @@ class QuestionReader:
             sizes=tuple(sizes[i] for i in order),
             stored=tuple(np.argsort(back)[list(places)].tolist()),
             reordered=None if order == sorted(order) else back,
-            codes=listed.codes, notes=tuple(bin_notes(query, self._evaluator.view)),
+            codes=listed.codes, shape=shape, notes=tuple(bin_notes(query, self._evaluator.view)),
         )  # fmt: skip
 
     def _group_meanings(
@@ -376,26 +377,49 @@ class QuestionReader:
                 self._queries.popitem(last=False)
         return self._queries[sql]
 
-    # ------------------------------------------------------------------ one total
 
-    def _total(self, term: Term, query: Query, shape: QuestionShape) -> QuestionTotal:
+class Tables(Protocol):
+    """What conditions and values are on the public domain."""
+
+    def tree(self, predicate: Predicate | None) -> Tree | None:
+        """A condition by what it is true of."""
+
+    def numbers(self, value: Expression) -> Floats:
+        """What is summed, on each tuple of its columns' domain; NaN where that is NULL."""
+
+    def written(self, predicate: Predicate) -> str:
+        """A condition in the dialect of questions."""
+
+
+class TotalBuilder:
+    """Makes totals of their conditions and values: what each means, and its noise."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self._sizes = {attribute.name: attribute.size for attribute in setting.schema}
+        self._laws: dict[Change, NoiseLaw] = {}
+
+    def total(
+        self, term: Term, query: Query, shape: QuestionShape, tables: Tables
+    ) -> QuestionTotal:
+        """One total of a query, over the groups of its shape."""
         where = both(query.predicate, term.predicate)
-        tree = self._evaluator.tree(where)
-        numbers = [self._evaluator.numbers(value) for value in term.values]
+        tree = tables.tree(where)
+        numbers = [tables.numbers(value) for value in term.values]
         factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
         apart = self._apart(term, tree, numbers, shape)
         whole = self._whole(tree, factors, numbers, shape) or apart
         law, low, high = self._law(whole.change), *apart.range
         kept = {
             "subset": shape.rows.subset,
-            "where": written(as_node(where)) if where else None,
+            "where": tables.written(where) if where else None,
             "groups": [group.canonical for group in shape.ordered],
             "values": [value.canonical for value in term.values],
             "low": low, "high": high, "scale": whole.scale, "cells": shape.cells,
             "l1": whole.change.l1, "l2_squared": whole.change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
-        summand = Summand(self._evaluator.tree(term.predicate), factors, whole.scale, *whole.ends)
+        summand = Summand(tables.tree(term.predicate), factors, whole.scale, *whole.ends)
         same = whole is not apart and (whole.scale, whole.change) == (apart.scale, apart.change)
         return QuestionTotal(
             key="", earlier=None, meaning=whole.meaning,

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voile.errors import UsageError, spelled
-from voile.serve.app import EACH, THREADS, WAITING, make_app
+from voile.serve.answerers import EACH, THREADS, WAITING, AnswererProcesses, check_workers
+from voile.serve.app import make_app
+from voile.serve.ledger.sql_ledger import Place
 from voile.serve.opened import opened
 from voile.serve.worker import spare_collections
 from voile.serve.workers import QuestionWorkers
@@ -37,15 +39,25 @@ def serve(
     *,
     ready: Callable[[ServerStatus], None],
     note: Callable[[str], None],
+    workers: int = 1,
 ) -> int:
-    """Answer until a signal comes; returns how many answers there are then."""
+    """Answer until a signal comes; returns how many answers there are then.
+
+    With several `workers`, that many processes make the answers.
+    """
     check_certificate(how)
-    with listening(how) as listener, opened(folder) as service:
+    check_workers(workers)
+    place: Place = "alone" if workers == 1 else "first"
+    with listening(how) as listener, opened(folder, place) as service:
         pool = WorkPool(THREADS, WAITING, each=EACH)
-        workers = QuestionWorkers(service.setting)
+        questions = QuestionWorkers(service.setting)
+        answerers: AnswererProcesses | None = None
         before = sys.getswitchinterval()
         try:
-            app = make_app(service, how.rate, pool, questions=workers, note=note)
+            answerers = AnswererProcesses(folder, workers) if workers > 1 else None
+            app = make_app(
+                service, how.rate, pool, questions=questions, answerer=answerers, note=note
+            )
             spare_collections()
             # A long answer that one thread makes delays the others' short ones less.
             sys.setswitchinterval(SWITCH)
@@ -53,10 +65,12 @@ def serve(
             setting = service.setting
             found = ServerStatus(url_of(listener, how), setting.name, setting.queries, used)
             service.ledger.note("server", "started", url=found.url)
-            run_server(app, how, listener, lambda: ready(found), stopping=workers.close)
+            run_server(app, how, listener, lambda: ready(found), stopping=questions.close)
         finally:
             sys.setswitchinterval(before)
-            workers.close()
+            questions.close()
+            if answerers is not None:
+                answerers.close()
             pool.close()
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
             service.ledger.note("server", "stopped")

@@ -17,7 +17,6 @@ import pickle
 import socket
 import sys
 import threading
-from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
@@ -28,6 +27,7 @@ from typing import Any, Protocol, cast
 from voile.errors import QueryError, UsageError
 from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
+from voile.serve.shapes import KnownQuestions, declared_name
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
 from voile.system import here as system
 from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often, unavailable
@@ -41,8 +41,6 @@ SLOW = 0.5
 """Seconds after which a worker gives way to others."""
 STOPPED = Rate(0.1, 5)
 """Questions of one analyst that fail or end a worker: each further one has to wait."""
-KEPT, KEPT_BYTES = 4096, 2**26
-"""Questions that are remembered as they were read, and their bytes."""
 PASSED_ON = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR",
              "SYSTEMROOT", "TEMP", "TMP", "VIRTUAL_ENV", "TZ")  # fmt: skip
 """What a worker gets of the environment: others may be secrets."""
@@ -56,6 +54,9 @@ class QuestionTrial(Protocol):
 
     async def read(self, who: str, sql: str, subset: Any) -> Question:
         """The question, or a refusal that does not depend on the rows."""
+
+    def known(self, sql: str, subset: Any) -> Question | None:
+        """The question, if it can be read at once and without SQL; from any thread."""
 
 
 class WorkerGoneError(Exception):
@@ -134,8 +135,7 @@ class QuestionWorkers:
         self._setting = setting
         self._turns = Turns(workers, WAITING, each=1)
         self._stopped = RateLimiter(STOPPED)
-        self._kept: OrderedDict[tuple[str, str | None], tuple[Question, int]] = OrderedDict()
-        self._bytes = 0
+        self._questions = KnownQuestions(setting)
         self._closed = False
         self._lock = threading.Lock()
         """Of what threads that start workers share with the loop."""
@@ -158,20 +158,21 @@ class QuestionWorkers:
             raise QueryError(
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
             )
+        if (found := self.known(sql, subset)) is not None:
+            return found
         rows = selected(self._setting, subset)
-        declared = rows.subset if isinstance(rows.subset, str) and rows.subset != "all" else None
-        key = (sql, declared)
-        if key not in self._kept:
-            await self._turns.take(who)
-            try:
-                self._check_stopped(who)
-                question, size = await self._tried(who, sql, declared)
-            finally:
-                self._turns.give(who)
-            self._keep(key, question, size)
-            return question.about(rows)
-        self._kept.move_to_end(key)
-        return self._kept[key][0].about(rows)
+        await self._turns.take(who)
+        try:
+            self._check_stopped(who)
+            question, size = await self._tried(who, sql, declared_name(rows))
+        finally:
+            self._turns.give(who)
+        self._questions.keep(sql, question, size)
+        return question.about(rows)
+
+    def known(self, sql: str, subset: Any) -> Question | None:
+        """The question, if it or one like it was read before."""
+        return self._questions.known(sql, subset)
 
     def _check_stopped(self, who: str) -> None:
         """Refuse whose questions were stopped again and again."""
@@ -224,15 +225,6 @@ class QuestionWorkers:
                 return await worker.ask(message)
         finally:
             slow.cancel()
-
-    def _keep(self, key: tuple[str, str | None], question: Question, size: int) -> None:
-        if key in self._kept or size > KEPT_BYTES // 16:
-            return
-        self._kept[key] = question, size
-        self._bytes += size
-        while len(self._kept) > KEPT or self._bytes > KEPT_BYTES:
-            _, (_, dropped) = self._kept.popitem(last=False)
-            self._bytes -= dropped
 
     # ------------------------------------------------------------------ workers
 

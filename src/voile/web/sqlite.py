@@ -27,20 +27,24 @@ class FileMark:
         connection.execute(f"PRAGMA application_id = {self.application}")
         connection.execute(f"PRAGMA user_version = {self.version}")
 
-    def check(self, connection: sqlite3.Connection) -> None:
-        """Raise DatabaseError for a file that has another mark."""
+    def is_on(self, connection: sqlite3.Connection) -> bool:
+        """Whether a file has this mark."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if (application, version) != (self.application, self.version):
+        return bool((application, version) == (self.application, self.version))
+
+    def check(self, connection: sqlite3.Connection) -> None:
+        """Raise DatabaseError for a file that has another mark."""
+        if not self.is_on(connection):
             raise sqlite3.DatabaseError("it is another database, or of another version of Voile")
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, patience: float = PATIENCE) -> sqlite3.Connection:
     """A connection that begins no transactions of its own; the file must exist."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        timeout=PATIENCE,
+        timeout=patience,
         isolation_level=None,
         check_same_thread=False,  # opened by one thread, then used by another
     )

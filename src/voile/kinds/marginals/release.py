@@ -255,6 +255,7 @@ class MarginalRelease(Release):
     def shown_rows(self) -> Any:
         """Synthetic rows, as many as the model counts."""
         return self.rows()
+
     def exported(self, choice: ExportChoice) -> Sequence[ExportTable]:
         """Synthetic rows, each marked so; or the noisy tables with the errors of their figures."""
         from voile.kinds.marginals.exported import noisy_tables, synthetic_table  # noqa: PLC0415

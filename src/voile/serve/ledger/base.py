@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -50,6 +52,10 @@ class LedgerError(VoileError):
     def __init__(self, message: str, *, hint: str = "", lasting: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.lasting = lasting
+
+
+class WouldWaitError(Exception):
+    """What was to be done at once cannot be: it would wait for a disk, a lock or another thread."""
 
 
 class RolledBackError(VoileError):
@@ -176,6 +182,15 @@ class Ledger(ABC):
         Raises ExhaustedError if a budget does not suffice for the rest; then nothing was written.
         """
 
+    def recording(self, analyst: str, entries: Sequence[Entry]) -> Future[ChargeResult]:
+        """Begin to `record`; what it gives, or raises, is in the future once all is on disk."""
+        found: Future[ChargeResult] = Future()
+        try:
+            found.set_result(self.record(analyst, entries))
+        except Exception as error:
+            found.set_exception(error)
+        return found
+
     @abstractmethod
     def budgets(self, analyst: str) -> Budgets:
         """The budgets that bind an analyst, with what is used of each."""
@@ -248,6 +263,10 @@ class Ledger(ABC):
     @abstractmethod
     def check(self) -> None:
         """Raises LedgerError if no answer could be charged now."""
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """A block in which this thread's reads never wait: they raise `WouldWaitError` instead."""
+        raise WouldWaitError
 
     @abstractmethod
     def close(self) -> None:

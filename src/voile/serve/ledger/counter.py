@@ -14,7 +14,8 @@ import errno
 import hashlib
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,13 +71,15 @@ def check_sum(said: CounterRecord) -> str:
 
 
 class Counter:
-    """The counter of one server; one process at a time moves it on."""
+    """The counter of one server; one process at a time moves it on, or several in turn."""
 
     def __init__(self, path: Path, server: str) -> None:
         self.path = path
         self.server = server
         self.head = Head(-1, "")
         """What is known to be on disk."""
+        self.shared = False
+        """Whether other processes of the same server move it on, too."""
         self._turn = 0
         self._broken: str | None = None
 
@@ -116,12 +119,28 @@ class Counter:
         """Move on to the newest entry: durable when this returns. `read` comes before."""
         if self._broken:
             raise self._gone()
-        turn = self._turn + 1
         try:
-            write_synced(self.path, self._said(turn, head), PLACE * (turn % 2))
+            with self._alone() if self.shared else nullcontext():
+                said = self.read() if self.shared else None
+                if said is not None and said.number >= head.number:  # another process did it
+                    sync_file(self.path)
+                    self.head = said
+                    return
+                turn = self._turn + 1
+                write_synced(self.path, self._said(turn, head), PLACE * (turn % 2))
         except OSError as error:
             raise self._failed(error) from None
         self.head, self._turn = head, turn
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from writing it meanwhile; the file itself is what they lock."""
+        handle = system.open_file(self.path, write=True)
+        try:
+            system.lock(handle, wait=True)
+            yield
+        finally:
+            os.close(handle)
 
     def _said(self, turn: int, head: Head) -> bytes:
         return CounterRecord(self.server, turn, head).to_bytes()
@@ -147,6 +166,15 @@ class Counter:
             hint="the server's steward must look after its disk and start it anew",
             lasting=True,
         )
+
+
+def sync_file(path: Path) -> None:
+    """Wait until what another process wrote is on disk."""
+    handle = system.open_file(path, write=True)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def write_synced(path: Path, content: bytes, offset: int, *, new: bool = False) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from voile.errors import UsageError, VoileError
 from voile.files import exclusive
@@ -37,6 +38,7 @@ from voile.serve.ledger.base import (
     Role,
     RolledBackError,
     StoredEntry,
+    WouldWaitError,
 )
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.entries import (
@@ -52,11 +54,14 @@ from voile.serve.ledger.entries import (
     read_budgets,
     read_entries,
 )
-from voile.serve.ledger.store import LedgerStore, Run, create
+from voile.serve.ledger.store import LedgerStore, Run, T, Work, create
 from voile.serve.setting import FILE, LEDGER, Setting
 from voile.web.writer import GroupWriter, WriterLimits
 
 Job = Callable[[Run], Any]
+Place = Literal["alone", "first", "beside"]
+"""Of a process that answers: the only one of its server; the one that has locked the folder for
+all; or one beside that."""
 TOGETHER = WriterLimits(group=256, soon=10_000, later=0.1)
 """Jobs of one transaction, and lines of the log that may wait to be committed with a job."""
 LOCK = "lock"
@@ -145,6 +150,7 @@ class SqlLedger(Ledger):
         """What is to be let go at the end: locks, connections."""
         self._clock = Clock(store.read(latest_time))
         self._logged_expired: set[str] = set()
+        self._hurried = threading.local()
         self._writer: GroupWriter[Job, Any] = GroupWriter(
             self._commit, TOGETHER, name="voile-ledger", refusal=stopping
         )
@@ -158,25 +164,28 @@ class SqlLedger(Ledger):
 
     def find(self, keys: Sequence[str]) -> dict[str, StoredEntry]:
         """Entries by key, once the counter covers them."""
-        found = self._store.read(lambda run: find_entries(run, keys))
+        found = self._read(lambda run: find_entries(run, keys))
         self._settle(max((kept.number for kept in found.values()), default=0))
         return found
 
     def record(self, analyst: str, entries: Sequence[Entry]) -> ChargeResult:
         """Charge in a group commit with other threads' jobs, then advance the counter."""
+        return self.recording(analyst, entries).result()
+
+    def recording(self, analyst: str, entries: Sequence[Entry]) -> Future[ChargeResult]:
+        """Hand the charge to the thread that commits; nobody need wait beside it."""
         if self._counter is None:
             raise UsageError(
                 "this ledger was opened for its steward, not for answering",
                 hint="open it with serving=True",
             )
-        return cast(
-            "ChargeResult",
-            self._do(lambda run: charge(run, self._setting, analyst, entries, self._clock.now())),
+        return self._writer.add(
+            lambda run: charge(run, self._setting, analyst, entries, self._clock.now())
         )
 
     def budgets(self, analyst: str) -> Budgets:
         """The budgets that bind an analyst, with what is used of each."""
-        return self._store.read(lambda run: read_budgets(run, self._setting, analyst))
+        return self._read(lambda run: read_budgets(run, self._setting, analyst))
 
     def entries(self, after: int = 0, most: int = 1000) -> list[StoredEntry]:
         """Entries by number, once the counter covers them."""
@@ -188,7 +197,7 @@ class SqlLedger(Ledger):
 
     def identify(self, token: str) -> Identity | None:
         """Whose valid token it is; the first use of an expired one is logged."""
-        seen = self._store.read(lambda run: look_up(run, token, self._clock.now()))
+        seen = self._read(lambda run: look_up(run, token, self._clock.now()))
         if seen is None or seen.revoked:
             return None
         if seen.expired:
@@ -274,6 +283,24 @@ class SqlLedger(Ledger):
         """Commit an empty job, as a charge would be."""
         self._do(lambda _: None)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """This thread's reads do not wait inside the block, and see one moment's state."""
+        with self._store.glancing() as run:
+            self._hurried.run = run
+            try:
+                yield
+            finally:
+                self._hurried.run = None
+
+    @property
+    def _glance(self) -> Run | None:
+        found: Run | None = getattr(self._hurried, "run", None)
+        return found
+
+    def _read(self, work: Work[T]) -> T:
+        return self._store.read(work) if (run := self._glance) is None else work(run)
+
     def _do(self, job: Job) -> Any:
         """Wait until the job is done and on disk."""
         return self._writer.add(job).result()
@@ -297,7 +324,9 @@ class SqlLedger(Ledger):
         written then, or if another server shares the ledger.
         """
         if self._counter is not None and number > self._counter.head.number:
-            self._do(lambda _: None)
+            if self._glance is not None:
+                raise WouldWaitError
+            self._do(lambda _: None)  # which looks at the counter, and moves it on if need be
 
     def _log_expired(self, identity: Identity) -> None:
         """Log once that a token has expired: its time is then known if the clock is set back."""
@@ -370,11 +399,14 @@ def begin_ledger(folder: Path, setting: Setting) -> None:
     counter.create(genesis(setting.id))
 
 
-def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Ledger:
-    """Open a ledger for its steward's commands, or for answering: then alone, and checked."""
+def open_ledger(
+    folder: Path, setting: Setting, *, serving: bool = False, place: Place = "alone"
+) -> Ledger:
+    """Open a ledger for its steward's commands, or for answering: then checked, and locked."""
     with ExitStack() as stack:
         counter = counter_of(folder, setting)
-        if serving:
+        counter.shared = place != "alone"
+        if serving and place != "beside":
             keep_others_out(stack, folder, counter)
         store = open_store(folder, setting, checkpoints=serving)
         stack.callback(store.close)

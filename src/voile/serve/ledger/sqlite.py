@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
 from voile.files import sync
-from voile.serve.ledger.base import LedgerError
+from voile.serve.ledger.base import LedgerError, WouldWaitError
 from voile.serve.ledger.store import LedgerStore, Run, T, Work
 from voile.system import here as system
 from voile.web import sqlite as files
@@ -54,6 +55,8 @@ class SqliteStore(LedgerStore):
         """What went wrong, once nothing is taken any more."""
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
+        self._glance: sqlite3.Connection | None = None
+        self._glancing = threading.Lock()
         try:
             self._writing = connect(path)
             try:
@@ -97,6 +100,24 @@ class SqliteStore(LedgerStore):
             ) from None
         return done
 
+    @contextmanager
+    def glancing(self) -> Iterator[Run]:
+        """One transaction on a connection that has no patience, which one thread has at a time."""
+        if not self._glancing.acquire(blocking=False):
+            raise WouldWaitError
+        try:
+            if self._glance is None:
+                self._glance = connect(self.path, patience=0.0)
+                self._glance.execute("PRAGMA query_only = ON")
+            self._glance.execute("BEGIN")
+            yield runner(self._glance)
+        except sqlite3.Error:  # whatever it is, who waits will see
+            raise WouldWaitError from None
+        finally:
+            if self._glance is not None:
+                files.roll_back(self._glance)
+            self._glancing.release()
+
     def spoils(self, error: Exception) -> bool:
         """Whether the file itself failed, not only the statement."""
         return isinstance(error, sqlite3.Error) and not isinstance(error, OF_ONE)
@@ -107,6 +128,10 @@ class SqliteStore(LedgerStore):
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
+        with self._glancing:
+            if self._glance is not None:
+                self._glance.close()
+                self._glance = None
         self._writing.close()
 
     def _take(self) -> sqlite3.Connection:
@@ -153,9 +178,9 @@ def runner(connection: sqlite3.Connection) -> Run:
     return run
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, patience: float = files.PATIENCE) -> sqlite3.Connection:
     """A connection to a ledger's file, which must exist."""
-    connection = files.connect(path)
+    connection = files.connect(path, patience)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 

@@ -7,9 +7,11 @@ its analyst and of its group, and no two may say the same. No number above T can
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from voile.serve.ledger.base import WouldWaitError
 from voile.serve.setting import Setting
 
 Run = Callable[..., list[tuple[Any, ...]]]
@@ -94,6 +96,12 @@ class LedgerStore(ABC):
     @abstractmethod
     def read(self, work: Work[T]) -> T:
         """Look at one moment's state, from any thread."""
+
+    @contextmanager
+    def glancing(self) -> Iterator[Run]:
+        """Look at one moment's state without waiting for anything; else a WouldWaitError."""
+        raise WouldWaitError
+        yield
 
     @abstractmethod
     def spoils(self, error: Exception) -> bool:
