@@ -7,16 +7,18 @@ Everyone else gets tables and rows here, and names no engine.
 from voile.engines.registry import (
     CountingEngine,
     Engine,
+    SqlTables,
     connect,
     counting_engine,
     files_of,
     open_domain,
     open_rows,
+    open_tables,
     read_all,
     register,
 )
 
 __all__ = [
-    "CountingEngine", "Engine", "connect", "counting_engine", "files_of", "open_domain",
-    "open_rows", "read_all", "register",
+    "CountingEngine", "Engine", "SqlTables", "connect", "counting_engine", "files_of",
+    "open_domain", "open_rows", "open_tables", "read_all", "register",
 ]  # fmt: skip

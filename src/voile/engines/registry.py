@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack, runtime_checkable
 
@@ -83,6 +83,22 @@ class CountingEngine(Protocol):
 
         A job takes and gives record batches, and can be pickled.
         """
+        ...
+
+
+class SqlTables(Protocol):
+    """Tables in memory that SQL is run on."""
+
+    def run(self, sql: str) -> pa.Table:
+        """What one SELECT gives."""
+        ...
+
+    def fields(self, sql: str) -> pa.Schema:
+        """The columns that it would give."""
+        ...
+
+    def close(self) -> None:
+        """Forget the tables."""
         ...
 
 
@@ -168,4 +184,22 @@ def open_domain(schema: Schema, *, strict: bool = False, memory: str = "") -> Pu
     """
     rows: Any = importlib.import_module("voile.engines.duckdb.rows")
     found: PublicDomain = rows.DuckRows([], schema, strict=strict, memory=memory)
+    return found
+
+
+def open_tables(
+    tables: Mapping[str, pa.Table],
+    *,
+    prelude: Sequence[str] = (),
+    shared: bool = False,
+    memory: str = "256MB",
+) -> SqlTables:
+    """Tables in memory that any SELECT may read, and that reaches nothing else.
+
+    They lie in the schema voile.public. `prelude` are statements that define views and macros
+    beside them. Tables that are `shared` are read where they are. What takes too long,
+    or more memory, fails.
+    """
+    module: Any = importlib.import_module("voile.engines.duckdb.tables")
+    found: SqlTables = module.LockedTables(tables, prelude=prelude, shared=shared, memory=memory)
     return found

@@ -121,6 +121,8 @@ class Release(ABC):
     """Whether answers are weighed against a model where nothing else is said."""
     has_losses: ClassVar[bool] = False
     """Whether it has `loss_evidence`."""
+    rows_are: ClassVar[str] = ""
+    """What a row of `shown_rows` is; empty where rows mean nothing by themselves."""
     ways: ClassVar[tuple[str, ...]] = ()
     """The methods of answering that it has, the usual one first; none where there is one way."""
     manifest: Manifest
@@ -573,6 +575,10 @@ class Release(ABC):
         A kind whose rows mean nothing by themselves refuses, and says what to do.
         """
         return self.to_arrow()
+
+    def shown_rows(self) -> Any:
+        """The rows that a person may look at, as an Arrow table; `rows_are` says what they are."""
+        return self.rows_for_tools()
 
     def __arrow_c_schema__(self) -> Any:
         """The columns of its rows, for any tool that speaks Arrow's PyCapsule protocol."""

@@ -50,6 +50,9 @@ class Dialect(DuckDB):
         def _parse_unary(self) -> Any:
             return self._marked(self._curr, super()._parse_unary())
 
+        def _parse_placeholder(self, *args: Any, **kwargs: Any) -> Any:
+            return self._marked(self._curr, super()._parse_placeholder(*args, **kwargs))
+
         def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
             return self._marked(self._curr, super()._parse_table(*args, **kwargs))
 
@@ -83,16 +86,7 @@ def read_back(sql: str) -> exp.Expr:
 
 def single_select(sql: str) -> exp.Select:
     """The one SELECT that the text holds."""
-    if not isinstance(sql, str):
-        raise QueryError(f"a query is SQL text, not {type(sql).__name__}", hint=ASK)
-    if "\0" in sql:
-        raise QueryError("the SQL text has a NUL character", hint="leave it out")
-    if len(sql) > LONGEST:
-        raise QueryError(
-            f"the SQL text has {len(sql):,} characters, more than {LONGEST:,}",
-            hint="put long lists into a table of your own, and write IN (SELECT …)",
-        )
-    trees = _trees(sql)
+    trees = syntax_trees(sql)
     if len(trees) != 1:
         raise QueryError(
             f"{len(trees)} statements were given" if trees else "the SQL text is empty",
@@ -129,7 +123,22 @@ TOP = re.compile(r"\s*select\s+top\s*\(?\s*(?P<rows>\d+)", re.IGNORECASE)
 """How another dialect says LIMIT."""
 
 
-def _trees(sql: str) -> list[exp.Expr]:
+def check_text(sql: str) -> None:
+    """Refuse what is no text of a bearable length."""
+    if not isinstance(sql, str):
+        raise QueryError(f"a query is SQL text, not {type(sql).__name__}", hint=ASK)
+    if "\0" in sql:
+        raise QueryError("the SQL text has a NUL character", hint="leave it out")
+    if len(sql) > LONGEST:
+        raise QueryError(
+            f"the SQL text has {len(sql):,} characters, more than {LONGEST:,}",
+            hint="put long lists into a table of your own, and write IN (SELECT …)",
+        )
+
+
+def syntax_trees(sql: str) -> list[exp.Expr]:
+    """The statements that the text holds."""
+    check_text(sql)
     try:
         found = sqlglot.parse(sql, dialect=Dialect)
         return [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]

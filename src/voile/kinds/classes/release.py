@@ -129,6 +129,10 @@ class ClassRelease(Release):
 
     kind = "a table of classes"
     has_losses = True
+    rows_are = (
+        "rows of classes: what could identify a person is coarser, or apart from what is "
+        "sensitive, so that it fits every person of a class"
+    )
     ways = METHODS
     instead = "`voile risk` and `voile loss` measure it; `voile query` counts from it"
     manifest: ClassManifest

@@ -62,6 +62,7 @@ class MarginalRelease(Release):
     refines = True
     is_refined = True
     has_losses = True
+    rows_are = "synthetic rows, drawn from a model with noise: nobody is among them"
     manifest: MarginalManifest
 
     def promised(self) -> list[Statement]:
@@ -249,6 +250,10 @@ class MarginalRelease(Release):
         from voile.kinds.marginals.rows import write_rows  # noqa: PLC0415
 
         return write_rows(self, Path(path), count, overwrite=overwrite, csv_safe=csv_safe)
+
+    def shown_rows(self) -> Any:
+        """Synthetic rows, as many as the model counts."""
+        return self.rows()
 
     def to_arrow(self) -> Any:
         """Refused: there are no rows of people."""

@@ -47,6 +47,10 @@ class LocalRelease(Release):
 
     kind = "a table perturbed row by row"
     has_losses = True
+    rows_are = (
+        "perturbed rows: any value may have been replaced by chance, and counts of these rows are "
+        "no estimates"
+    )
     ways = METHODS
     instead = (
         "`voile exposure` measures what its rows tell; `voile query --method em` constrains counts"

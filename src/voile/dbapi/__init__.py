@@ -1,0 +1,56 @@
+"""Releases and servers asked in SQL, as DB-API 2.0 (PEP 249) has it.
+
+    with voile.dbapi.connect("adult.voile") as connection:
+        cursor = connection.cursor()
+        cursor.execute("select sex, count(*) from adult where age > ? group by sex", (60,))
+        print(cursor.fetchall())
+
+`SqlSession` is the same without the standard's clothes: for what serves other protocols.
+"""
+
+from voile.dbapi.connection import Connection, Cursor, connect
+from voile.dbapi.exceptions import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+from voile.dbapi.results import Field, ResultSet
+from voile.dbapi.session import SqlSession, SqlSource
+from voile.dbapi.sources import ChargeError
+from voile.dbapi.standard import (
+    BINARY,
+    BOOLEAN,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
+from voile.dbapi.statements import ReadOnlyError
+
+apilevel = "2.0"
+threadsafety = 2
+"""Threads may share connections, and take turns."""
+paramstyle = "qmark"
+
+__all__ = [
+    "BINARY", "BOOLEAN", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "ChargeError",
+    "Connection", "Cursor", "DataError", "DatabaseError", "Date", "DateFromTicks", "Error",
+    "Field", "IntegrityError", "InterfaceError", "InternalError", "NotSupportedError",
+    "OperationalError", "ProgrammingError", "ReadOnlyError", "ResultSet", "SqlSession",
+    "SqlSource", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "apilevel",
+    "connect", "paramstyle", "threadsafety",
+]  # fmt: skip

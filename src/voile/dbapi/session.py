@@ -1,0 +1,252 @@
+"""One session of a tool: statements in SQL, answered from releases and servers.
+
+A statement is one of these:
+
+    SELECT … count(*), avg(x) … FROM name …     statistics: estimates from the release or server
+    SELECT DISTINCT x FROM name                 the values that x may have, from the public domain
+    SELECT x, y FROM name LIMIT 100             rows, where the release shows some
+    SELECT … LIMIT 0, WHERE 1 = 0               the columns alone
+    SELECT version(), … FROM information_schema.tables     what tools ask about tables
+    SET, SHOW, BEGIN, COMMIT, …                 the session's own
+
+Nothing of it writes, and nothing but statistics of a server, with SET voile.charge = on, spends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from voile.dbapi.catalogue import Catalogue
+from voile.dbapi.parameters import Parameters, bound, placeholders
+from voile.dbapi.questions import distinct, statistics, statistics_fields
+from voile.dbapi.results import Field, ResultSet, nothing, rows_result, sql_name
+from voile.dbapi.settings import SessionSettings
+from voile.dbapi.shown import ShownRows
+from voile.dbapi.sources import AskedTable, opened_tables
+from voile.dbapi.statements import (
+    CommandText,
+    asks_for_statistics,
+    catalogue_tree,
+    command_of,
+    is_catalogue,
+    refused_command,
+    released,
+    rewritten,
+    tables_in,
+    tree_of,
+    unqualified,
+    wants_columns_only,
+)
+from voile.errors import UsageError
+from voile.query.rewriting import Rewriter
+from voile.query.text import place, refusal, too_deep
+
+TRANSACTIONS = {
+    "BEGIN": "BEGIN", "START": "START TRANSACTION", "COMMIT": "COMMIT", "END": "COMMIT",
+    "ROLLBACK": "ROLLBACK", "ABORT": "ROLLBACK", "SAVEPOINT": "SAVEPOINT", "RELEASE": "RELEASE",
+    "DISCARD": "DISCARD ALL", "UNLISTEN": "UNLISTEN", "DEALLOCATE": "DEALLOCATE",
+    "CLOSE": "CLOSE CURSOR",
+}  # fmt: skip
+"""What a session that only reads takes, and does nothing for."""
+ASKING = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", ""])
+
+
+class SqlSource:
+    """The tables that sessions share, and the catalogue that describes them."""
+
+    def __init__(self, tables: Mapping[str, AskedTable]) -> None:
+        self.tables = dict(tables)
+        self.catalogue = Catalogue(self.tables.values())
+        self.shown = {name: ShownRows(table) for name, table in self.tables.items()}
+
+    def close(self) -> None:
+        """Close what the tables hold."""
+        self.catalogue.close()
+        for shown in self.shown.values():
+            shown.close()
+        for table in self.tables.values():
+            table.close()
+
+
+class SqlSession:
+    """Statements of one caller; threads take turns."""
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        intervals: bool = False,
+        charge: bool = False,
+        confidence: float = 0.95,
+        token: str | None = None,
+        token_file: str | Path | None = None,
+        ca: str | Path | None = None,
+        insecure: bool = False,
+    ) -> None:
+        """`source` is a release or its path, a folder of releases, a server or its address.
+
+        Or an `SqlSource`, which other sessions may share; closing a session leaves it open.
+        """
+        self.settings = SessionSettings(intervals=intervals, charge=charge, confidence=confidence)
+        self._shared = isinstance(source, SqlSource)
+        self.source: SqlSource = source if isinstance(source, SqlSource) else SqlSource(
+            opened_tables(source, token=token, token_file=token_file, ca=ca, insecure=insecure)
+        )  # fmt: skip
+        self._turn = threading.RLock()
+        self._closed = False
+
+    @property
+    def tables(self) -> dict[str, tuple[Field, ...]]:
+        """The columns of every table, by its name."""
+        return {name: table.fields for name, table in self.source.tables.items()}
+
+    def run(self, sql: str, parameters: Parameters = ()) -> ResultSet:
+        """Run one statement; parameters stand at ?, $1 or :name."""
+        return self._taken(sql, parameters, run=True)
+
+    def fields(self, sql: str, parameters: Parameters | None = None) -> tuple[Field, ...]:
+        """The columns that a statement gives. It is not run, and nothing is charged.
+
+        Parameters that are not given are taken to be NULL.
+        """
+        return self._taken(sql, parameters, run=False).fields
+
+    def close(self) -> None:
+        """End the session."""
+        if not self._closed and not self._shared:
+            self.source.close()
+        self._closed = True
+
+    def __enter__(self) -> SqlSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ statements
+
+    def _taken(self, sql: str, parameters: Parameters | None, *, run: bool) -> ResultSet:
+        if self._closed:
+            raise UsageError("the session is closed", hint="connect again")
+        try:
+            with self._turn:
+                return self._one(sql, parameters, run=run)
+        except RecursionError:
+            raise too_deep() from None
+
+    def _one(self, sql: str, parameters: Parameters | None, *, run: bool) -> ResultSet:
+        command = command_of(sql)
+        if command is None:
+            return nothing("")
+        if command.word in ASKING:
+            return self._select(sql, parameters, run=run)
+        return self._command(sql, command, run=run)
+
+    def _command(self, sql: str, command: CommandText, *, run: bool) -> ResultSet:
+        word, rest = command.word, command.rest
+        if word in TRANSACTIONS:
+            if word == "DISCARD" and run:
+                self.settings.reset("all")
+            return nothing(TRANSACTIONS[word])
+        ways: dict[str, Callable[[str], ResultSet]] = {
+            "SET": self.settings.set if run else lambda _: nothing("SET"),
+            "RESET": self.settings.reset if run else lambda _: nothing("RESET"),
+            "SHOW": self._show,
+            "DESCRIBE": self._describe,
+            "DESC": self._describe,
+        }
+        if word not in ways:
+            raise refused_command(sql, word)
+        return ways[word](rest)
+
+    def _show(self, name: str) -> ResultSet:
+        if name.strip().lower() == "tables":
+            rows = [(table,) for table in self.tables]
+            return rows_result([Field("name", pa.string())], rows, tag="SHOW")
+        return self.settings.show(name)
+
+    def _describe(self, name: str) -> ResultSet:
+        table = exp.to_table(name.strip() or "name", dialect="duckdb")
+        found = released(name, table, self.source.tables)
+        fields = [Field(n, pa.string()) for n in ("column_name", "column_type", "null")]
+        listed = self.source.tables[found]
+        rows = [
+            (field.name, sql_name(field.type), "YES" if attribute.null else "NO")
+            for field, attribute in zip(listed.fields, listed.schema, strict=True)
+        ]
+        return rows_result(fields, rows)
+
+    # ------------------------------------------------------------------ SELECT
+
+    def _select(self, sql: str, parameters: Parameters | None, *, run: bool) -> ResultSet:
+        tree = tree_of(sql)
+        tables = tables_in(tree)
+        if not tables or any(map(is_catalogue, tables)):
+            return self._looked_up(sql, tree, parameters, run=run)
+        tree, text = self._bound(sql, tree, parameters)
+        named = {released(sql, table, self.source.tables) for table in tables_in(tree)}
+        if len(named) > 1:
+            raise refusal(
+                sql, f"{' and '.join(sorted(named))} cannot be read together: no release knows "
+                "which of its rows belong to which of another's", place(sql, tables),
+                "ask each by itself",
+            )  # fmt: skip
+        tree, changed = unqualified(tree, named)
+        asked = rewritten(tree) if changed or text is None else text
+        if not isinstance(tree, exp.Select):
+            raise refusal(sql, f"{tree.key.upper()} is not answered from a release", 0,
+                          "ask one query at a time")  # fmt: skip
+        return self._released(asked, tree, self.source.tables[named.pop()], run=run)
+
+    def _bound(
+        self, sql: str, tree: exp.Expr, parameters: Parameters | None
+    ) -> tuple[exp.Expr, str | None]:
+        """The tree with its parameters, and the text where that is still the same."""
+        holders = placeholders(tree)
+        if parameters is None:
+            parameters = Unknown() if holders else ()
+        return bound(tree, parameters), None if holders else sql
+
+    def _looked_up(
+        self, sql: str, tree: exp.Expr, parameters: Parameters | None, *, run: bool
+    ) -> ResultSet:
+        as_postgres = catalogue_tree(sql)
+        if as_postgres is not None and len(placeholders(as_postgres)) == len(placeholders(tree)):
+            tree = as_postgres
+        tree, _ = self._bound(sql, tree, parameters)
+        values = self.settings.values
+        if run:
+            return self.source.catalogue.run(sql, tree, values)
+        return ResultSet(self.source.catalogue.fields(sql, tree, values), [], "SELECT 0")
+
+    def _released(self, sql: str, tree: exp.Select, table: AskedTable, *, run: bool) -> ResultSet:
+        """A SELECT from a release: statistics, values of the domain, or rows."""
+        if wants_columns_only(tree):
+            run = False
+        flat = Rewriter(sql, tuple(table.schema.names), {}, table.name).flattened(tree)
+        if asks_for_statistics(flat):
+            if run:
+                return statistics(sql, table, self.settings)
+            return ResultSet(statistics_fields(sql, table, self.settings), [], "SELECT 0")
+        if flat.args.get("distinct") or flat.args.get("group"):
+            return distinct(flat, table, run=run)
+        return self.source.shown[table.name].select(sql, tree, run=run)
+
+
+class Unknown(Mapping[Any, Any]):
+    """NULL for every parameter, where only the columns of a statement are sought."""
+
+    def __getitem__(self, key: Any) -> None:
+        return None
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
