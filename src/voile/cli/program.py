@@ -60,6 +60,7 @@ PANELS: dict[str, dict[str, str]] = {
         "refine": "releases",
         "rows": "releases",
         "shell": "releases",
+        "wire": "wire",
     },
     "Interactive answers": {
         "serve": "serving",

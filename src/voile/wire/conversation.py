@@ -104,6 +104,11 @@ class Caller:
 class CatalogueLike(Protocol):
     """Answers what tools ask of PostgreSQL itself."""
 
+    @property
+    def names(self) -> list[str]:
+        """The tables that it describes."""
+        ...
+
     def run(self, tree: Any, caller: Caller, values: Sequence[Any]) -> pa.Table:
         """The rows of a query."""
         ...

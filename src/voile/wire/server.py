@@ -158,6 +158,11 @@ class WireServer:
         self.options.checked(asks=self.guard.asks)
         self._context = tls_context(self.options)
 
+    @property
+    def names(self) -> list[str]:
+        """The tables that clients may ask about."""
+        return self.catalogue.names
+
     async def run(self, stop: asyncio.Event, ready: Callable[[], None]) -> None:
         """Listen until `stop` is set; `ready` is called when clients may come."""
         self._pool = WorkPool(THREADS, WAITING)

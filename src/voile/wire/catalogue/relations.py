@@ -70,7 +70,9 @@ class Relation:
             raise KeyError(f"{self.name} has no column {min(unknown)}")
         columns = [[row.get(name, DEFAULT.get(kind)) for row in rows]
                    for name, kind in self.columns]  # fmt: skip
-        arrays = [pa.array(found, kind) for found, kind in zip(columns, self.fields.types, strict=True)]
+        arrays = [
+            pa.array(found, kind) for found, kind in zip(columns, self.fields.types, strict=True)
+        ]
         return pa.Table.from_arrays(arrays, schema=self.fields)
 
 
@@ -114,7 +116,9 @@ def named_types() -> tuple[NamedType, ...]:
     found = []
     for line in known()["types"]:
         name, *rest = line.split()
-        oid, size, by_value, kind, category, preferred, array, of, read, align, store, collation = rest
+        oid, size, by_value, kind, category, preferred, array, of, read, align, store, collation = (
+            rest
+        )
         row = {
             "oid": int(oid), "typname": name, "typnamespace": CATALOG, "typowner": OWNER,
             "typlen": int(size), "typbyval": by_value == "1", "typtype": kind,
@@ -201,9 +205,7 @@ def attributes(tables: Mapping[str, Sequence[FieldLike]]) -> Iterator[Row]:
     by_oid = {one.oid: one for one in named_types()}
     for place, fields in enumerate(tables.values()):
         for number, one in enumerate(fields, start=1):
-            yield attribute(
-                FIRST_TABLE + place, number, one.name, by_oid[wire_type(one.type).oid]
-            )
+            yield attribute(FIRST_TABLE + place, number, one.name, by_oid[wire_type(one.type).oid])
 
 
 def attribute(relation: int, number: int, name: str, kind: NamedType) -> Row:
