@@ -351,6 +351,7 @@ class Client:
                     self._statements.pop(found.name, None)
                 else:
                     self._portals.pop(found.name, None)
+                    self.conversation.forget_cursor(found.name)
                 self.line.write(messages.CLOSED)
 
     async def _parse(self, found: messages.Parse) -> None:
@@ -408,6 +409,9 @@ class Client:
                 prepared.fields = await self._fields(prepared, sample_values(prepared.types))
             self.line.write(messages.parameter_description(prepared.types))
             self._describe_rows(prepared.fields, ())
+            return
+        if (fields := self.conversation.cursor_fields(found.name)) is not None:
+            self._describe_rows(fields, ())
             return
         portal = self._portal(found.name)
         if portal.fields is None:

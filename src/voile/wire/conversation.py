@@ -352,6 +352,15 @@ class Conversation:
         most = MOST_ROWS if found["all"] else int((found["most"] or "1")[:9])
         return self._cursors[name], most
 
+    def cursor_fields(self, name: str) -> tuple[FieldLike, ...] | None:
+        """The columns of a cursor: clients know it as a portal, too."""
+        cursor = self._cursors.get(name)
+        return None if cursor is None else cursor.outcome.fields
+
+    def forget_cursor(self, name: str) -> None:
+        """End a cursor, if there is one of this name."""
+        self._cursors.pop(name, None)
+
     def _close(self, statement: Statement) -> Outcome:
         found = statements.CLOSED.fullmatch(statement.sql)
         name = cursor_name(found["name"]) if found else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from voile.dbapi.sources import ChargeError
 from voile.errors import (
     PromiseError,
     QueryError,
@@ -12,10 +13,13 @@ from voile.errors import (
     VoileError,
 )
 from voile.remote.connection import ServerError
+from voile.web.limits import RefusalError
 from voile.wire.messages import WireError
 
 STATES: tuple[tuple[type[VoileError], str], ...] = (
     (PromiseError, "53400"),  # a budget is exhausted
+    (ChargeError, "53400"),
+    (RefusalError, "53300"),  # too much at once
     (ServerError, "58000"),
     (ReleaseError, "XX001"),
     (UsageError, "22023"),
@@ -48,4 +52,6 @@ def state_of(error: VoileError, words: str) -> str:
         for beginning, state in BEGINNINGS.items():
             if words.startswith(beginning):
                 return state
+        if "not found in FROM" in words:
+            return "42703"
     return next((state for kind, state in STATES if isinstance(error, kind)), "XX000")

@@ -112,7 +112,8 @@ def checked(name: str, value: str) -> str:
     if name in FIXED:
         raise WireError("55P02", f"{name} cannot be changed", hint=f"SHOW {name} says what it is")
     if name == "client_encoding":
-        if value.upper().replace("-", "").replace("_", "") not in ("UTF8", "UNICODE"):
+        plain = value.strip("'\"").upper().replace("-", "").replace("_", "")
+        if plain not in ("UTF8", "UNICODE"):
             raise WireError(
                 "22023", f"texts are UTF-8 here, not {value[:40]!r}",
                 hint="SET client_encoding = 'UTF8'",

@@ -72,7 +72,7 @@ class Catalogue:
 
     def _opened(self) -> SqlTables:
         filled = filled_tables(self._tables)
-        return open_tables(filled, prelude=list(prelude(list(filled))))
+        return open_tables(filled, prelude=list(prelude(self.names, list(filled))))
 
     def close(self) -> None:
         """Forget the tables."""

@@ -188,6 +188,7 @@ def classes(tables: Mapping[str, Sequence[FieldLike]]) -> Iterator[Row]:
         yield {
             "oid": FIRST_TABLE + number, "relname": name, "relkind": "r", "relam": 2,
             "relnamespace": PUBLIC, "relnatts": len(fields), "reltuples": -1.0,
+            "relacl": [f"=r/{DATABASE_NAME}"],
         } | COMMON  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from voile.query.quoting import literal
 from voile.query.quoting import quote_identifier as quoted
@@ -26,7 +27,7 @@ NOTHING = (
 )
 """Of what does not exist here."""
 TRUE = (
-    "pg_table_is_visible(a) pg_type_is_visible(a) pg_function_is_visible(a) "
+    "pg_type_is_visible(a) pg_function_is_visible(a) "
     "pg_collation_is_visible(a) pg_operator_is_visible(a) pg_opclass_is_visible(a) "
     "pg_statistics_obj_is_visible(a) pg_conversion_is_visible(a) pg_ts_config_is_visible(a) "
     "has_database_privilege(a, b) has_database_privilege(a, b, c) has_schema_privilege(a, b) "
@@ -66,15 +67,7 @@ OTHERS = {
     "ELSE '\"' || replace(a, '\"', '\"\"') || '\"' END",
     "quote_literal(a)": "'''' || replace(a::VARCHAR, '''', '''''') || ''''",
     "pg_size_pretty(a)": "a::VARCHAR || ' bytes'",
-    "to_regclass(a)": "(SELECT min(c.oid) FROM voile.public.pg_class c "
-    "WHERE c.relname = table_word(a))",
-    "to_regnamespace(a)": "(SELECT min(n.oid) FROM voile.public.pg_namespace n "
-    "WHERE n.nspname = a)",
     "to_regproc(a)": "NULL::UINTEGER",
-    "name_of_table(a)": "coalesce((SELECT min(c.relname) FROM voile.public.pg_class c "
-    "WHERE c.oid = a::UINTEGER), a::VARCHAR)",
-    "name_of_schema(a)": "coalesce((SELECT min(n.nspname) FROM voile.public.pg_namespace n "
-    "WHERE n.oid = a::UINTEGER), a::VARCHAR)",
     "col_description(a, b)": "NULL::VARCHAR",
     "obj_description(a)": "NULL::VARCHAR",
     "obj_description(a, b)": "NULL::VARCHAR",
@@ -95,22 +88,22 @@ OTHERS = {
 }  # fmt: skip
 
 
-def prelude(filled: Sequence[str]) -> Iterator[str]:
-    """What makes the empty tables, and the functions."""
+def prelude(tables: Sequence[str], filled: Sequence[str]) -> Iterator[str]:
+    """What makes the empty tables, and the functions, about the tables that are served."""
     for relation in relations().values():
         if relation.key not in filled:
             columns = ", ".join(
                 f"{quoted(name)} {sql_type(kind)}" for name, kind in relation.columns
             )
             yield f"CREATE TABLE {quoted(relation.key)} ({columns})"
-    yield from grouped_macros()
+    yield from grouped_macros(tables)
     yield (
         f"CREATE MACRO pg_get_keywords() AS TABLE SELECT unnest({KEYWORDS.split()!r}) AS word, "
         "'R' AS catcode, true AS barelabel, 'reserved' AS catdesc, '' AS baredesc"
     )
 
 
-def grouped_macros() -> Iterator[str]:
+def grouped_macros(tables: Sequence[str]) -> Iterator[str]:
     """Macros; those of one name with different parameters are one statement."""
     bodies: dict[str, str] = {}
     for listed, body in ((NOTHING, "NULL::VARCHAR"), (TRUE, "true"), (FALSE, "false"),
@@ -119,10 +112,7 @@ def grouped_macros() -> Iterator[str]:
             bodies[head] = body
     for head in PRIVILEGES:
         bodies[head] = "upper(p) LIKE 'SELECT%' OR upper(p) LIKE 'USAGE%'"
-    bodies |= OTHERS | {
-        "format_type(a, b)": f"CASE a::UINTEGER {cases()} END",
-        "to_regtype(a)": f"CASE regexp_replace(a, '^pg_catalog\\.', '') {regtypes()} END",
-    }
+    bodies |= OTHERS | objects(tables)
     heads: dict[str, list[str]] = {}
     for head, body in bodies.items():
         name, _, parameters = head.partition("(")
@@ -142,15 +132,38 @@ def sql_type(kind: str) -> str:
     return listed.get(kind, "VARCHAR")
 
 
-def cases() -> str:
-    """Numbers of types, and what they are called."""
-    return " ".join(f"WHEN {one.oid} THEN {literal(spelled_type(one.name))}"
-                    for one in named_types())  # fmt: skip
+def objects(tables: Sequence[str]) -> dict[str, str]:
+    """Numbers of names, and names of numbers.
+
+    No macro looks into a table: what it is given would be read as a column of that one.
+    """
+    numbers = {one.name: one.oid for one in relations().values()}
+    numbers |= {name: FIRST_TABLE + place for place, name in enumerate(tables)}
+    schemas = {name: schema_oid(name) for name in ("pg_catalog", "public", "information_schema")}
+    types = {one.oid: spelled_type(one.name) for one in named_types()}
+    named = {one.name: one.oid for one in named_types()} | {
+        words: oid for oid, words in types.items()
+    } | {"int": 23, "decimal": 1700, "float": 701}  # fmt: skip
+    return {
+        "to_regclass(a)": chosen("table_word(a)", numbers),
+        "name_of_table(a)": f"coalesce({chosen('a::UINTEGER', swapped(numbers))}, a::VARCHAR)",
+        "to_regnamespace(a)": chosen("a", schemas),
+        "name_of_schema(a)": f"coalesce({chosen('a::UINTEGER', swapped(schemas))}, a::VARCHAR)",
+        "format_type(a, b)": chosen("a::UINTEGER", types),
+        "to_regtype(a)": chosen("regexp_replace(a, '^pg_catalog\\.', '')", named),
+        "pg_table_is_visible(a)": f"a::UINTEGER NOT BETWEEN {FIRST_VIEW} AND {FIRST_TABLE - 1}",
+    }
 
 
-def regtypes() -> str:
-    """Names of types, in SQL and in the catalogue, and their numbers."""
-    names = {one.name: one.oid for one in named_types()}
-    names |= {spelled_type(one.name): one.oid for one in named_types()}
-    names |= {"int": 23, "decimal": 1700, "float": 701}
-    return " ".join(f"WHEN {literal(name)} THEN {oid}::UINTEGER" for name, oid in names.items())
+def swapped(numbers: Mapping[str, int]) -> dict[int, str]:
+    """Names by numbers."""
+    return {number: name for name, number in numbers.items()}
+
+
+def chosen(by: str, among: Mapping[Any, Any]) -> str:
+    """What stands for a value; numbers as those of objects."""
+    pairs = [
+        f"WHEN {literal(key)} THEN {literal(value)}{'::UINTEGER' * isinstance(value, int)}"
+        for key, value in among.items()
+    ]
+    return f"CASE {by} {' '.join(pairs)} END"
