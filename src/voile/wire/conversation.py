@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import pyarrow as pa
+from sqlglot import exp
 
 from voile.errors import VoileError
 from voile.wire import statements
@@ -247,9 +248,9 @@ class Conversation:
         None for all others, also for what cannot be read: the session says where it is wrong.
         """
         tree = parsed(statement.sql)
-        if tree is None or not all(map(is_catalogue, tables_in(tree))):
+        if not isinstance(tree, exp.Query | exp.Values):
             return None
-        return tree
+        return tree if all(map(is_catalogue, tables_in(tree))) else None
 
     def _text(self, statement: Statement) -> str:
         """The query, without the database's name in front of tables."""

@@ -56,7 +56,7 @@ class Statement:
 FIRST: dict[str, tuple[StatementKind, str]] = {
     "SELECT": (StatementKind.QUERY, "SELECT"), "WITH": (StatementKind.QUERY, "SELECT"),
     "VALUES": (StatementKind.QUERY, "SELECT"), "TABLE": (StatementKind.QUERY, "SELECT"),
-    "(": (StatementKind.QUERY, "SELECT"),
+    "(": (StatementKind.QUERY, "SELECT"), "EXPLAIN": (StatementKind.QUERY, "EXPLAIN"),
     "BEGIN": (StatementKind.BEGIN, "BEGIN"), "START": (StatementKind.BEGIN, "START TRANSACTION"),
     "COMMIT": (StatementKind.COMMIT, "COMMIT"), "END": (StatementKind.COMMIT, "COMMIT"),
     "ROLLBACK": (StatementKind.ROLLBACK, "ROLLBACK"),

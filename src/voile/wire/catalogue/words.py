@@ -9,8 +9,11 @@ from voile.query.quoting import literal
 from voile.query.quoting import quote_identifier as quoted
 from voile.wire.catalogue.relations import (
     DATABASE_NAME,
+    FIRST_TABLE,
+    FIRST_VIEW,
     named_types,
     relations,
+    schema_oid,
     spelled_type,
 )
 
