@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Iterable, Mapping
 
@@ -61,6 +62,10 @@ REFUSED = (
 """Functions that the parser knows, and that look at no table or make too much."""
 
 
+SLEEPING = ("pg_sleep", "pg_ls", "pg_read", "pg_stat_file")
+MOST_TABLES = 24
+
+
 class Catalogue:
     """The tables of a source, without rows, and the views that describe them."""
 
@@ -110,16 +115,18 @@ def empty_table(fields: Iterable[Field]) -> pa.Table:
 def check_looks(sql: str, tree: exp.Expr) -> None:
     """Refuse functions that catalogues need not, and all that is no plain table."""
     for node in tree.walk():
-        if isinstance(node, exp.Table) and not isinstance(
-            node.this, exp.Identifier | exp.GenerateSeries | exp.Unnest
-        ):
-            raise refused(sql, node)
+        strange = isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier)
         if isinstance(node, exp.Anonymous):
             name = node.name.lower()
-            if name not in FUNCTIONS and not name.startswith("pg_"):
-                raise refused(sql, node)
-        if isinstance(node, REFUSED):
+            looks = name in FUNCTIONS or name.startswith("pg_")
+            strange = not looks or name.startswith(SLEEPING)
+        endless = isinstance(node, exp.With) and node.args.get("recursive")
+        if strange or endless or isinstance(node, REFUSED):
             raise refused(sql, node)
+    if sum(1 for _ in tree.find_all(exp.Table)) > MOST_TABLES:
+        raise QueryError(
+            f"the statement reads more than {MOST_TABLES} tables", hint="look at fewer at once"
+        )
 
 
 def refused(sql: str, node: exp.Expr) -> QueryError:
@@ -143,8 +150,7 @@ def as_known(node: exp.Expr, settings: Mapping[str, str]) -> exp.Expr:
     if isinstance(node, exp.Collate):
         plain: exp.Expr = node.this
         return plain
-    if isinstance(node, exp.Table) and node.name.lower() in OWN_VIEWS:
-        view = sqlglot.parse_one(OWN_VIEWS[node.name.lower()], dialect="duckdb")
+    if isinstance(node, exp.Table) and (view := own_view(node.name.lower(), settings)):
         name = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
         return exp.Subquery(this=view, alias=name)
     if isinstance(node, exp.Cast):
@@ -152,6 +158,22 @@ def as_known(node: exp.Expr, settings: Mapping[str, str]) -> exp.Expr:
     if isinstance(node, exp.Func):
         return known_function(node, settings)
     return node
+
+
+def own_view(name: str, settings: Mapping[str, str]) -> exp.Expr | None:
+    """A catalogue that the engine has not, or that would tell of the engine itself."""
+    if name in OWN_VIEWS:
+        return sqlglot.parse_one(OWN_VIEWS[name], dialect="duckdb")
+    if name != "pg_settings":
+        return None
+    rows = [
+        exp.select(*(exp.alias_(exp.Literal.string(part), called) for part, called in zip(
+            (key, value, "", "string", "user"),
+            ("name", "setting", "short_desc", "vartype", "context"), strict=True,
+        )))
+        for key, value in sorted(settings.items())
+    ]  # fmt: skip
+    return exp.union(*rows, distinct=False) if len(rows) > 1 else rows[0]
 
 
 def known_cast(node: exp.Cast) -> exp.Expr:
@@ -184,6 +206,11 @@ def known_function(node: exp.Func, settings: Mapping[str, str]) -> exp.Expr:
     if name == "currentsetting":
         asked = node.expressions[0].name.lower() if node.expressions else ""
         return exp.Literal.string(settings[asked]) if asked in settings else exp.null()
+    if name in ("currenttimestamp", "currentdate", "now", "localtimestamp"):
+        moment = dt.datetime.now(dt.UTC).replace(tzinfo=None).isoformat(" ")
+        kind = exp.DType.DATE if name == "currentdate" else exp.DType.TIMESTAMP
+        text = exp.Literal.string(moment[:10] if name == "currentdate" else moment)
+        return exp.Cast(this=text, to=exp.DataType(this=kind))
     if name == "setconfig":  # what it would give; a session is told by SET
         return node.expressions[1] if len(node.expressions) > 1 else exp.null()
     return node
@@ -200,8 +227,8 @@ def called(item: exp.Expr) -> str:
     """What PostgreSQL calls a column without a name: after its function."""
     if isinstance(item, exp.Dot):
         item = item.expression
-    if not isinstance(item, exp.Func) or isinstance(item, exp.Cast):
-        return item.alias_or_name
+    if not isinstance(item, exp.Func) or isinstance(item, exp.Cast | exp.Case):
+        return "" if isinstance(item, exp.Literal) else str(item.alias_or_name)
     name = item.name if isinstance(item, exp.Anonymous) else item.sql_name()
     return name.lower().replace("current_version", "version")
 
@@ -211,7 +238,8 @@ def keep_names(tree: exp.Expr, names: list[str]) -> None:
     if not isinstance(tree, exp.Select) or len(names) != len(tree.expressions):
         return
     for item, name in zip(list(tree.expressions), names, strict=True):
-        if name and not item.alias_or_name and not isinstance(item, exp.Star):
+        plain = isinstance(item, exp.Alias | exp.Star | exp.Column)
+        if name and not plain:
             item.replace(exp.alias_(item.copy(), name, quoted=True))
         elif isinstance(item, exp.Literal):
-            item.replace(exp.alias_(item.copy(), name or "?column?", quoted=True))
+            item.replace(exp.alias_(item.copy(), "?column?", quoted=True))

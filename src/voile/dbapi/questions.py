@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from voile.query.query import Query
 
 ENDS = ("_stderr", "_low", "_high")
+COUNTED = "rows of a group"
+"""What a count is called that nobody asked for."""
 SUM_MEMORY = 2**28
 WHOLE = 2**53
 LISTED = "these values are the public domain's: they cost nothing and tell nothing of any row"
@@ -74,6 +76,21 @@ def statistics_fields(sql: str, table: AskedTable, settings: SessionSettings) ->
         if settings.intervals:
             found += [Field(column.name + end, pa.float64()) for end in ENDS]
     return tuple(found)
+
+
+def keys_alone(
+    select: exp.Select, table: AskedTable, settings: SessionSettings, *, run: bool
+) -> ResultSet:
+    """Groups that are chosen or sorted by statistics which SELECT does not name."""
+    counted = select.select(exp.alias_(exp.Count(this=exp.Star()), COUNTED, quoted=True))
+    sql = rewritten(counted)
+    if run:
+        found = statistics(sql, table, settings)
+    else:
+        found = ResultSet(statistics_fields(sql, table, settings), [], "SELECT 0")
+    width = len(select.expressions)
+    rows = [row[:width] for row in found.to_rows()]
+    return rows_result(found.fields[:width], rows, *found.notices)
 
 
 def number_type(formula: Formula) -> Any:
@@ -142,7 +159,7 @@ def as_groups(select: exp.Select) -> tuple[str, list[str]]:
         )
     flat.set("group", exp.Group(expressions=[item.unalias().copy() for item in items]))
     names = [item.alias_or_name or item.sql("duckdb", comments=False) for item in items]
-    flat.select(exp.alias_(exp.Count(this=exp.Star()), "rows of a group", quoted=True), copy=False)
+    flat.select(exp.alias_(exp.Count(this=exp.Star()), COUNTED, quoted=True), copy=False)
     return rewritten(flat), names
 
 

@@ -14,17 +14,20 @@ Nothing of it writes, and nothing but statistics of a server, with SET voile.cha
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from sqlglot import exp
 
 from voile.dbapi.catalogue import Catalogue
 from voile.dbapi.parameters import Parameters, bound, placeholders
-from voile.dbapi.questions import distinct, statistics, statistics_fields
+from voile.dbapi.questions import LISTED, distinct, keys_alone, statistics, statistics_fields
 from voile.dbapi.results import Field, ResultSet, nothing, rows_result, sql_name
 from voile.dbapi.settings import SessionSettings
 from voile.dbapi.shown import ShownRows
@@ -33,18 +36,21 @@ from voile.dbapi.statements import (
     CommandText,
     asks_for_statistics,
     catalogue_tree,
+    check_apart,
     command_of,
+    command_word,
     is_catalogue,
     refused_command,
     released,
     rewritten,
     tables_in,
     tree_of,
+    unnested,
     unqualified,
     wants_columns_only,
 )
-from voile.errors import UsageError
-from voile.query.rewriting import Rewriter
+from voile.errors import QueryError, UsageError
+from voile.query.rewriting import Rewriter, aggregates
 from voile.query.text import place, refusal, too_deep
 
 TRANSACTIONS = {
@@ -54,6 +60,9 @@ TRANSACTIONS = {
     "CLOSE": "CLOSE CURSOR",
 }  # fmt: skip
 """What a session that only reads takes, and does nothing for."""
+TABLE_INFO = re.compile(r"table_info\s*\(\s*'?(?P<name>[^']+?)'?\s*\)", re.IGNORECASE)
+EXPLAINED = re.compile(r"\A(?:ANALYZE\b|VERBOSE\b|\([^)]*\)|\s)+", re.IGNORECASE)
+"""What may stand between EXPLAIN and the question."""
 ASKING = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", ""])
 
 
@@ -160,6 +169,8 @@ class SqlSession:
             "SHOW": self._show,
             "DESCRIBE": self._describe,
             "DESC": self._describe,
+            "PRAGMA": self._pragma,
+            "EXPLAIN": self._explain,
         }
         if word not in ways:
             raise refused_command(sql, word)
@@ -182,36 +193,48 @@ class SqlSession:
         ]
         return rows_result(fields, rows)
 
+    def _pragma(self, text: str) -> ResultSet:
+        """PRAGMA table_info('name'), which some tools ask for columns."""
+        asked = TABLE_INFO.fullmatch(text.strip())
+        if asked is None:
+            raise QueryError(
+                f"PRAGMA {text[:60]} is refused", hint="PRAGMA table_info('name') is answered"
+            )
+        described = self._describe(asked["name"])
+        names = ("cid", "name", "type", "notnull", "dflt_value", "pk")
+        kinds = (pa.int64(), pa.string(), pa.string(), pa.bool_(), pa.string(), pa.bool_())
+        rows = [
+            (i, name, kind, null == "NO", None, False)
+            for i, (name, kind, null) in enumerate(described.to_rows())
+        ]
+        return rows_result([Field(n, k) for n, k in zip(names, kinds, strict=True)], rows)
+
+    def _explain(self, text: str) -> ResultSet:
+        """EXPLAIN of a question: what answers it, and what that would be charged."""
+        asked = EXPLAINED.sub("", text, count=1)
+        tree = tree_of(asked)
+        lines = ["a look at catalogues, which is free"]
+        if not self._is_look(asked, tree):
+            question = self._question(asked, tree, None)
+            lines = [*explained(question)]
+        return rows_result([Field("QUERY PLAN", pa.string())], [(line,) for line in lines])
+
     # ------------------------------------------------------------------ SELECT
 
     def _select(self, sql: str, parameters: Parameters | None, *, run: bool) -> ResultSet:
         tree = tree_of(sql)
-        tables = tables_in(tree)
-        if not tables or any(map(is_catalogue, tables)):
+        if self._is_look(sql, tree):
             return self._looked_up(sql, tree, parameters, run=run)
-        tree, text = self._bound(sql, tree, parameters)
-        named = {released(sql, table, self.source.tables) for table in tables_in(tree)}
-        if len(named) > 1:
-            raise refusal(
-                sql, f"{' and '.join(sorted(named))} cannot be read together: no release knows "
-                "which of its rows belong to which of another's", place(sql, tables),
-                "ask each by itself",
-            )  # fmt: skip
-        tree, changed = unqualified(tree, named)
-        asked = rewritten(tree) if changed or text is None else text
-        if not isinstance(tree, exp.Select):
-            raise refusal(sql, f"{tree.key.upper()} is not answered from a release", 0,
-                          "ask one query at a time")  # fmt: skip
-        return self._released(asked, tree, self.source.tables[named.pop()], run=run)
+        question = self._question(sql, tree, parameters)
+        return self._answered(question, run=run and not question.columns_only)
 
-    def _bound(
-        self, sql: str, tree: exp.Expr, parameters: Parameters | None
-    ) -> tuple[exp.Expr, str | None]:
-        """The tree with its parameters, and the text where that is still the same."""
-        holders = placeholders(tree)
-        if parameters is None:
-            parameters = Unknown() if holders else ()
-        return bound(tree, parameters), None if holders else sql
+    def _is_look(self, sql: str, tree: exp.Expr) -> bool:
+        """Whether a SELECT reads catalogues, or no table."""
+        tables = tables_in(tree)
+        if tables and not any(map(is_catalogue, tables)):
+            return False
+        check_apart(sql, tables, self.source.tables)
+        return True
 
     def _looked_up(
         self, sql: str, tree: exp.Expr, parameters: Parameters | None, *, run: bool
@@ -219,24 +242,91 @@ class SqlSession:
         as_postgres = catalogue_tree(sql)
         if as_postgres is not None and len(placeholders(as_postgres)) == len(placeholders(tree)):
             tree = as_postgres
-        tree, _ = self._bound(sql, tree, parameters)
+        tree = bound(tree, given(parameters))
         values = self.settings.values
         if run:
             return self.source.catalogue.run(sql, tree, values)
         return ResultSet(self.source.catalogue.fields(sql, tree, values), [], "SELECT 0")
 
-    def _released(self, sql: str, tree: exp.Select, table: AskedTable, *, run: bool) -> ResultSet:
-        """A SELECT from a release: statistics, values of the domain, or rows."""
-        if wants_columns_only(tree):
-            run = False
-        flat = Rewriter(sql, tuple(table.schema.names), {}, table.name).flattened(tree)
-        if asks_for_statistics(flat):
+    def _question(self, sql: str, tree: exp.Expr, parameters: Parameters | None) -> TableQuestion:
+        """A SELECT of one table, with its parameters in place."""
+        plain = not placeholders(tree) and command_word(sql) in ("SELECT", "WITH", "FROM")
+        tree = bound(tree, given(parameters))
+        tables = tables_in(tree)
+        named = sorted({released(sql, table, self.source.tables) for table in tables})
+        if len(named) > 1:
+            raise refusal(
+                sql, f"{' and '.join(named)} cannot be read together: no release knows which of "
+                "its rows belong to which of another's", place(sql, tables), "ask each by itself",
+            )  # fmt: skip
+        if not isinstance(tree, exp.Select):
+            raise refusal(sql, f"{tree.key.upper()} is not answered from a release", 0,
+                          "ask one query at a time")  # fmt: skip
+        changed = unqualified(tree, named)
+        inner = unnested(tree)
+        same = plain and not changed and inner is tree
+        return TableQuestion(sql if same else rewritten(inner), inner, self.source.tables[named[0]])
+
+    def _answered(self, question: TableQuestion, *, run: bool) -> ResultSet:
+        """Statistics, values of the domain, or rows."""
+        sql, table = question.sql, question.table
+        if question.sort == "statistics":
+            if not any(map(aggregates, question.flat.expressions)):
+                return keys_alone(question.flat, table, self.settings, run=run)
             if run:
                 return statistics(sql, table, self.settings)
             return ResultSet(statistics_fields(sql, table, self.settings), [], "SELECT 0")
-        if flat.args.get("distinct") or flat.args.get("group"):
-            return distinct(flat, table, run=run)
-        return self.source.shown[table.name].select(sql, tree, run=run)
+        if question.sort == "values":
+            return distinct(question.flat, table, run=run)
+        return self.source.shown[table.name].select(sql, question.tree, run=run)
+
+
+# ---------------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True)
+class TableQuestion:
+    """A SELECT of one table: its text, its tree, and the table."""
+
+    sql: str
+    tree: exp.Select
+    table: AskedTable
+
+    @cached_property
+    def flat(self) -> exp.Select:
+        """The same as one SELECT without another one inside."""
+        columns = tuple(self.table.schema.names)
+        return Rewriter(self.sql, columns, {}, self.table.name).flattened(self.tree)
+
+    @property
+    def sort(self) -> Literal["statistics", "values", "rows"]:
+        """What is asked: estimates, values that columns may have, or rows."""
+        if asks_for_statistics(self.flat):
+            return "statistics"
+        grouped = self.flat.args.get("distinct") or self.flat.args.get("group")
+        return "values" if grouped else "rows"
+
+    @property
+    def columns_only(self) -> bool:
+        """Whether no row can come of it."""
+        return wants_columns_only(self.tree)
+
+
+def explained(question: TableQuestion) -> Iterator[str]:
+    """What answers a question, and what that would be charged."""
+    if question.columns_only:
+        yield "the columns alone, which are free"
+    elif question.sort == "statistics":
+        yield from question.table.price(question.sql)
+    elif question.sort == "values":
+        yield LISTED
+    else:
+        yield question.table.rows()[1]
+
+
+def given(parameters: Parameters | None) -> Parameters:
+    """The parameters; where only columns are sought and none are given, NULL for each."""
+    return Unknown() if parameters is None else parameters
 
 
 class Unknown(Mapping[Any, Any]):

@@ -85,6 +85,10 @@ class AskedTable(ABC):
         """The estimates, and what should be known of them."""
 
     @abstractmethod
+    def price(self, sql: str) -> tuple[str, ...]:
+        """What answers a question about statistics, and what that would be charged."""
+
+    @abstractmethod
     def rows(self) -> tuple[pa.Table, str]:
         """The rows that it shows, and what each of them is; refused where none mean anything."""
 
@@ -112,6 +116,11 @@ class ReleasedTable(AskedTable):
         with self.busy:
             found = self.release.query(sql, confidence)
         return found, found.notes
+
+    def price(self, sql: str) -> tuple[str, ...]:
+        """Nothing."""
+        del sql
+        return (f"estimates from {self.release.kind}, which are free",)
 
     def rows(self) -> tuple[pa.Table, str]:
         """The rows that it shows, and what each of them is."""
@@ -159,6 +168,15 @@ class ServedTable(AskedTable):
         reply = self.server.ask(sql, confidence=confidence)
         charged = [f"charged {reply.charged:,}; {reply.remaining:,} left"] if reply.charged else []
         return reply.estimates, (*reply.notes, *charged)
+
+    def price(self, sql: str) -> tuple[str, ...]:
+        """What the server says; asking this is free."""
+        cost = self.server.cost(sql)
+        return (
+            f"answers with noise from {self.server.url}: {counted(cost.cost, 'answer')} of the "
+            f"{cost.remaining:,} that are left would be charged",
+            *cost.notes,
+        )
 
     def rows(self) -> tuple[pa.Table, str]:
         """Refused: a server shows none."""

@@ -65,6 +65,12 @@ def command_of(sql: str) -> CommandText | None:
     return CommandText(found["word"].upper(), found["rest"])
 
 
+def command_word(sql: str) -> str:
+    """The first word of a statement."""
+    found = command_of(sql)
+    return "" if found is None else found.word
+
+
 # ---------------------------------------------------------------------- trees
 
 
@@ -139,6 +145,17 @@ def tables_in(tree: exp.Expr) -> list[exp.Table]:
     ]
 
 
+def check_apart(sql: str, tables: Collection[exp.Table], names: Collection[str]) -> None:
+    """Refuse to read a release beside catalogues: these are looked at without its rows."""
+    lower = {name.lower() for name in names}
+    for table in tables:
+        if not is_catalogue(table) and table.name.lower() in lower:
+            raise refusal(
+                sql, f"{table.name} is not read beside catalogues", place(sql, [table]),
+                "ask one after the other",
+            )  # fmt: skip
+
+
 def is_catalogue(table: exp.Table) -> bool:
     """Whether a table is one of those that describe others."""
     if table.db:
@@ -159,12 +176,12 @@ def released(sql: str, table: exp.Table, names: Collection[str]) -> str:
         sql,
         f"there is no table {shown}",
         place(sql, [table], "from"),
-        did_you_mean(table.name, list(names)) + "; functions, files and databases are not read",
+        f"{did_you_mean(table.name, list(names))} Nothing else is read: no file, no function",
     )
 
 
-def unqualified(tree: exp.Expr, names: Collection[str]) -> tuple[exp.Expr, bool]:
-    """The tree without the schema and the database in front of tables; and whether it had any."""
+def unqualified(tree: exp.Expr, names: Collection[str]) -> bool:
+    """Take the schema and the database away in front of tables; whether there were any."""
     lower = {name.lower() for name in names}
     changed = False
     for node in tree.find_all(exp.Table, exp.Column):
@@ -175,7 +192,7 @@ def unqualified(tree: exp.Expr, names: Collection[str]) -> tuple[exp.Expr, bool]
             node.set("db", None)
             node.set("catalog", None)
             changed = True
-    return tree, changed
+    return changed
 
 
 # ---------------------------------------------------------------------- what is asked
@@ -195,6 +212,28 @@ def is_false(tree: exp.Expr | None) -> bool:
             same = sides[0] == sides[1]
             return same if isinstance(tree, exp.NEQ) else not same
     return False
+
+
+def unnested(tree: exp.Select) -> exp.Select:
+    """SELECT * FROM (SELECT DISTINCT …) as the inner SELECT, sorted and cut as the outer one."""
+    source = tree.args.get("from_")
+    holder = source.this if source is not None else None
+    inner = holder.this if isinstance(holder, exp.Subquery) else None
+    outer = {key for key, value in tree.args.items() if value}
+    if not (
+        isinstance(inner, exp.Select)
+        and inner.args.get("distinct")
+        and not inner.args.get("limit")
+        and outer <= {"expressions", "from_", "order", "limit", "offset"}
+        and len(tree.expressions) == 1
+        and isinstance(tree.expressions[0], exp.Star)
+    ):
+        return tree
+    found = inner.copy()
+    for clause in ("order", "limit", "offset"):
+        if given := tree.args.get(clause):
+            found.set(clause, given.copy())
+    return found
 
 
 def wants_columns_only(tree: exp.Select) -> bool:

@@ -193,13 +193,15 @@ def open_tables(
     prelude: Sequence[str] = (),
     shared: bool = False,
     memory: str = "256MB",
+    seconds: float = 5,
 ) -> SqlTables:
-    """Tables in memory that any SELECT may read, and that reaches nothing else.
+    """Tables in memory, in the schema voile.public, that SELECT may read, and nothing else.
 
-    They lie in the schema voile.public. `prelude` are statements that define views and macros
-    beside them. Tables that are `shared` are read where they are. What takes too long,
-    or more memory, fails.
+    `prelude` are statements that define macros beside them. Tables that are `shared` are read
+    where they are. A statement that takes longer, or more memory, fails.
     """
     module: Any = importlib.import_module("voile.engines.duckdb.tables")
-    found: SqlTables = module.LockedTables(tables, prelude=prelude, shared=shared, memory=memory)
+    found: SqlTables = module.LockedTables(
+        tables, prelude=prelude, shared=shared, memory=memory, seconds=seconds
+    )
     return found
