@@ -289,6 +289,10 @@ def run(
         str | None,
         typer.Option(metavar="ADDRESS", help="Believe this proxy's X-Forwarded-For."),
     ] = None,
+    postgres: Annotated[
+        int | None,
+        typer.Option("--wire", metavar="PORT", help="Answer PostgreSQL's clients there, too."),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Answer questions until Ctrl-C."""
@@ -306,10 +310,12 @@ def run(
         key=key,
         proxy=proxy,
     )
-    answer_until_stopped(folder, how, as_json=as_json)
+    answer_until_stopped(folder, how, postgres, as_json=as_json)
 
 
-def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> None:
+def answer_until_stopped(
+    folder: Path, how: WebOptions, postgres: int | None, *, as_json: bool
+) -> None:
     """Answer until a signal stops the server."""
     from voile.serve.server import serve as answer
 
@@ -322,7 +328,12 @@ def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> Non
         else:
             show(None, lambda: listening_view(found, folder))
 
-    used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"))
+    clients = None
+    if postgres is not None:
+        from voile.wire.server import WireOptions
+
+        clients = WireOptions(how.address.host, postgres, how.certificate, how.key)
+    used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"), clients=clients)
     say(f"stopped; answers in the ledger of {folder}: {used:,}")
 
 

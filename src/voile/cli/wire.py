@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,12 +61,10 @@ def wire(
     ) as server:  # fmt: skip
         found = server_data(server, trust=trust)
         run_until_stopped(server, lambda: announce(found | {"port": server.port}, as_json=as_json))
-        # What a thread is at when a signal comes changes nothing: it need not be waited for long.
-        last = threading.Timer(LAST, os._exit, [0])
-        last.daemon = True
-        last.start()
-    last.cancel()
+        done = server.finish(LAST)
     say("stopped")
+    if not done:  # a thread cannot be ended; what it is at changes nothing
+        os._exit(0)
 
 
 def server_data(server: Any, *, trust: bool) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def releases_server(
             note,
         )
     finally:
+        catalogue.close()
         source.close()
 
 

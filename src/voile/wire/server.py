@@ -151,6 +151,8 @@ class WireServer:
         field(default_factory=OrderedDict)
     )
     _numbers: int = 0
+    _working: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
     _guesses: RateLimiter = field(default_factory=lambda: RateLimiter(GUESSES))
     _notes: RateLimiter = field(default_factory=lambda: RateLimiter(Rate(1 / 60, 3)))
 
@@ -328,13 +330,28 @@ class WireServer:
     async def work(self, work: Callable[[], Result], who: str) -> Result:
         """What work in a thread gives; an unknown error is a fault of ours, without its words."""
         try:
-            return await self._pool.run(work, who)
+            return await self._pool.run(partial(self._counted, work), who)
         except (VoileError, asyncio.CancelledError):
             raise
         except Exception as error:
             self._fault(error)
             raise WireError("XX000", "the statement failed by a fault of this server",
                             hint="report it with the statement") from error  # fmt: skip
+
+    def _counted(self, work: Callable[[], Result]) -> Result:
+        with self._changed:
+            self._working += 1
+        try:
+            return work()
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    def finish(self, seconds: float) -> bool:
+        """Wait for what threads are at; whether all of it ended in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._working, seconds)
 
     def seconds_for(self, settings: Settings) -> float:
         """What a statement may take: what the client allows, within what the server does."""

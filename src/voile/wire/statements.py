@@ -15,6 +15,7 @@ from sqlglot.dialects import Postgres
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from voile.dbapi.statements import CatalogueDialect
 from voile.wire.messages import WireError
 
 LONGEST = 200_000
@@ -146,7 +147,7 @@ class TableName:
 def parsed(sql: str) -> exp.Expr | None:
     """The tree of one query; None where it is none. It is shared: copy it before changing it."""
     try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="postgres") if tree is not None]
+        trees = [tree for tree in sqlglot.parse(sql, dialect=CatalogueDialect) if tree is not None]
     except (SqlglotError, RecursionError):
         return None
     return trees[0] if len(trees) == 1 else None
