@@ -219,10 +219,11 @@ class WireServer:
             number = self._numbers
             task = asyncio.ensure_future(self._serve(accepted, str(peer[0]), number))
             self._clients[number] = (None, task, address, accepted)
-            task.add_done_callback(partial(self._forget, number))
+            task.add_done_callback(partial(self._forget, number, accepted))
 
-    def _forget(self, number: int, task: asyncio.Task[None]) -> None:
+    def _forget(self, number: int, accepted: socket.socket, task: asyncio.Task[None]) -> None:
         self._clients.pop(number, None)
+        accepted.close()  # of who was dropped before it was served, too
         if not task.cancelled():
             task.exception()
 
