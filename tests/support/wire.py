@@ -177,7 +177,7 @@ class ByteClient:
         return kind.decode(), body
 
     def until_ready(self) -> list[tuple[str, bytes]]:
-        found = []
+        found: list[tuple[str, bytes]] = []
         while not found or found[-1][0] != "Z":
             found.append(self.read())
         return found
