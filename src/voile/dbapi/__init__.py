@@ -31,26 +31,36 @@ from voile.dbapi.standard import (
     NUMBER,
     ROWID,
     STRING,
-    Binary,
-    Date,
     DateFromTicks,
-    Time,
     TimeFromTicks,
-    Timestamp,
     TimestampFromTicks,
+)
+from voile.dbapi.standard import (
+    Binary as Binary,
+)
+from voile.dbapi.standard import (
+    Date as Date,
+)
+from voile.dbapi.standard import (
+    Time as Time,
+)
+from voile.dbapi.standard import (
+    Timestamp as Timestamp,
 )
 from voile.dbapi.statements import ReadOnlyError
 
 apilevel = "2.0"
+"""Of the standard."""
 threadsafety = 2
 """Threads may share connections, and take turns."""
 paramstyle = "qmark"
+"""Values stand at question marks."""
 
 __all__ = [
-    "BINARY", "BOOLEAN", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "ChargeError",
-    "Connection", "Cursor", "DataError", "DatabaseError", "Date", "DateFromTicks", "Error",
+    "BINARY", "BOOLEAN", "DATETIME", "NUMBER", "ROWID", "STRING", "ChargeError",
+    "Connection", "Cursor", "DataError", "DatabaseError", "DateFromTicks", "Error",
     "Field", "IntegrityError", "InterfaceError", "InternalError", "NotSupportedError",
     "OperationalError", "ProgrammingError", "ReadOnlyError", "ResultSet", "SqlSession",
-    "SqlSource", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "apilevel",
+    "SqlSource", "TimeFromTicks", "TimestampFromTicks", "Warning", "apilevel",
     "connect", "paramstyle", "threadsafety",
 ]  # fmt: skip

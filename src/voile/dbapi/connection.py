@@ -84,7 +84,7 @@ class Cursor:
     # ------------------------------------------------------------------ statements
 
     def execute(self, sql: str, parameters: Parameters = ()) -> Self:
-        """Run a statement; parameters stand at ?, or at :name if they are named."""
+        """Run a statement; parameters stand at ?, or at $name if they are named."""
         self._check_open()
         self._result, self._rows, self._next = None, None, 0
         with as_standard():

@@ -14,7 +14,17 @@ from voile.errors import UsageError
 from voile.units import counted
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-"""In their order for ? and $1; by name for :name and $name."""
+"""In their order for ? and $1; by name for $name."""
+
+
+class Unstated(tuple[()]):
+    """In the place of parameters that are not known yet: each is NULL."""
+
+    __slots__ = ()
+
+
+ALL = 10**15
+"""More rows than there are."""
 
 
 def bound(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
@@ -31,7 +41,10 @@ def bound(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     for number, node in enumerate(placeholders(tree)):
         key = key_of(node, number)
         used.add(key)
-        node.replace(literal_of(_value(key, parameters, len(holders))))
+        value = _value(key, parameters, len(holders))
+        if value is None and isinstance(node.parent, exp.Limit | exp.Offset):
+            value = ALL if isinstance(node.parent, exp.Limit) else 0  # as PostgreSQL has it
+        node.replace(literal_of(value))
     if not named and len(used) < len(parameters):
         raise UsageError(
             f"{counted(len(parameters), 'parameter')} were given, and the statement has "
@@ -69,15 +82,15 @@ def key_of(node: exp.Expr, number: int) -> int | str:
 
 def _value(key: int | str, parameters: Parameters, places: int) -> Any:
     try:
-        if isinstance(key, str):
-            if isinstance(parameters, Mapping):
-                return parameters[key]
-            raise KeyError(key)
-        if key < 0 or isinstance(parameters, Mapping):
+        if isinstance(parameters, Unstated):
+            return None
+        if isinstance(parameters, Mapping):
+            return parameters[str(key)] if isinstance(key, str) else parameters[str(key + 1)]
+        if isinstance(key, str) or key < 0:
             raise KeyError(key)
         return parameters[key]
     except (KeyError, IndexError):
-        called = f":{key}" if isinstance(key, str) else f"number {key + 1}"
+        called = f"${key}" if isinstance(key, str) else f"number {key + 1}"
         given = counted(len(parameters), "value")
         raise UsageError(
             f"parameter {called} has no value: {given} for {counted(places, 'place')}",

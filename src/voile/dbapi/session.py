@@ -26,7 +26,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from voile.dbapi.catalogue import Catalogue
-from voile.dbapi.parameters import Parameters, bound, placeholders
+from voile.dbapi.parameters import Parameters, Unstated, bound, placeholders
 from voile.dbapi.questions import LISTED, distinct, keys_alone, statistics, statistics_fields
 from voile.dbapi.results import Field, ResultSet, nothing, rows_result, sql_name
 from voile.dbapi.settings import SessionSettings
@@ -116,7 +116,7 @@ class SqlSession:
         return {name: table.fields for name, table in self.source.tables.items()}
 
     def run(self, sql: str, parameters: Parameters = ()) -> ResultSet:
-        """Run one statement; parameters stand at ?, $1 or :name."""
+        """Run one statement; parameters stand at ?, $1 or $name."""
         return self._taken(sql, parameters, run=True)
 
     def fields(self, sql: str, parameters: Parameters | None = None) -> tuple[Field, ...]:
@@ -326,17 +326,4 @@ def explained(question: TableQuestion) -> Iterator[str]:
 
 def given(parameters: Parameters | None) -> Parameters:
     """The parameters; where only columns are sought and none are given, NULL for each."""
-    return Unknown() if parameters is None else parameters
-
-
-class Unknown(Mapping[Any, Any]):
-    """NULL for every parameter, where only the columns of a statement are sought."""
-
-    def __getitem__(self, key: Any) -> None:
-        return None
-
-    def __iter__(self) -> Any:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+    return Unstated() if parameters is None else parameters

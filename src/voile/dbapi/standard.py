@@ -25,18 +25,33 @@ class TypeGroup:
 
 
 STRING = TypeGroup("STRING", "VARCHAR")
+"""Texts."""
 BINARY = TypeGroup("BINARY", "BLOB")
+"""Bytes, which no column has."""
 NUMBER = TypeGroup(
     "NUMBER", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER",
     "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL",
 )  # fmt: skip
+"""Numbers: all estimates."""
 DATETIME = TypeGroup("DATETIME", "DATE", "TIME", "TIMESTAMP", "INTERVAL")
+"""Days and moments."""
 BOOLEAN = TypeGroup("BOOLEAN", "BOOLEAN")
+"""Truth values, which the standard does not name."""
 ROWID = TypeGroup("ROWID")
+"""Numbers of rows, which no column has."""
 
-Date, Time, Timestamp, Binary = dt.date, dt.time, dt.datetime, bytes
+Date = dt.date
+"""A day."""
+Time = dt.time
+"""A time of day."""
+Timestamp = dt.datetime
+"""A moment."""
+Binary = bytes
+"""Bytes."""
 DateFromTicks = dt.date.fromtimestamp
+"""The day of a moment."""
 TimestampFromTicks = dt.datetime.fromtimestamp
+"""A moment, from the seconds since 1970."""
 
 
 def TimeFromTicks(ticks: float) -> dt.time:  # noqa: N802  (the standard's name)
