@@ -66,7 +66,7 @@ class Catalogue:
                 database = self._opened()
             yield database
         except QueryError as error:
-            raise WireError(state_of(error), error.message, hint=error.hint) from None
+            raise refusal_of(error) from None
         finally:
             self._free.put(database)
 
@@ -92,12 +92,20 @@ def as_sql(tree: exp.Expr) -> str:
         ) from error
 
 
-def state_of(error: QueryError) -> str:
-    """The SQLSTATE of what the engine refused."""
+def refusal_of(error: QueryError) -> WireError:
+    """What the engine refused, with the SQLSTATE that clients know; never where files lie."""
     message = error.message
-    for part, state in (("Parser Error", "42601"), ("does not exist", "42P01"),
-                        ("not found in FROM", "42703"), ("Conversion Error", "22P02"),
-                        ("longer than", "57014")):  # fmt: skip
-        if part in message:
-            return state
-    return "0A000"
+    if "Cannot access" in message or "extension" in message:
+        return WireError(
+            "0A000", "the statement reads what is not here", hint="ask about pg_catalog"
+        )
+    state = next((state for part, state in STATES if part in message), "0A000")
+    return WireError(state, message, hint=error.hint or "ask about pg_catalog")
+
+
+STATES = (
+    ("Function with name", "42883"), ("does not exist", "42P01"), ("not found in FROM", "42703"),
+    ("Could not convert", "22P02"), ("longer than", "57014"), ("syntax", "42601"),
+    ("Out of Memory", "53200"),
+)  # fmt: skip
+"""By what the engine's messages say."""

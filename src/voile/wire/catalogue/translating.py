@@ -18,6 +18,10 @@ MOST_NODES = 20_000
 LIST = re.compile(r"\{[^{}]*\}")
 NUMBER = re.compile(r"-?\d{1,10}")
 TEXTS = frozenset(["name", "char", "text", "citext", "bpchar", "varchar"])
+ROW_FUNCTIONS = frozenset(
+    ["pg_get_keywords", "pg_timezone_names", "generate_series", "generateseries", "unnest",
+     "explodinggenerateseries", "generate_subscripts"]
+)  # fmt: skip
 READING = (exp.ReadCSV, exp.ReadParquet, exp.Command, exp.Into, exp.Lock)
 
 
@@ -57,13 +61,11 @@ def as_known(node: exp.Expr, caller: Caller, values: Sequence[Any]) -> exp.Expr:
 def known_table(node: exp.Expr) -> exp.Expr:
     """A table of the catalogues under its name in memory; functions without their schema."""
     if not isinstance(node.this, exp.Identifier):
-        if node.args.get("db"):
-            node.set("db", None)
-        return node
+        return known_table_function(node)
     schema, name = node.args.get("db"), node.name.lower()
     named = schema.name.lower() if schema is not None else "pg_catalog"
-    if schema is None and not name.startswith("pg_"):
-        return node  # of a WITH
+    if schema is None and name in made_names(node):
+        return node
     relation = relations().get((named, name))
     if relation is None:
         raise WireError("42P01", f"there is no table {named}.{name}",
@@ -73,6 +75,29 @@ def known_table(node: exp.Expr) -> exp.Expr:
     node.set("this", exp.to_identifier(relation.key, quoted=True))
     if not node.alias:
         node.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+    return node
+
+
+def made_names(node: exp.Expr) -> set[str]:
+    """What the WITH clauses around a part of a query define."""
+    found: set[str] = set()
+    above: exp.Expr | None = node
+    while above is not None:
+        defined = above.args.get("with_")
+        found |= {cte.alias.lower() for cte in defined.expressions} if defined else set()
+        above = above.parent
+    return found
+
+
+def known_table_function(node: exp.Expr) -> exp.Expr:
+    """A function that gives rows, without its schema; most of the engine's are none of ours."""
+    inner = node.this
+    name = inner.name.lower() if isinstance(inner, exp.Anonymous) else inner.key
+    if name not in ROW_FUNCTIONS:
+        raise WireError("42883", f"there is no function {name[:60]} that gives rows here",
+                        hint="ask about pg_catalog or information_schema")  # fmt: skip
+    if node.args.get("db"):
+        node.set("db", None)
     return node
 
 
@@ -139,6 +164,7 @@ def known_literal(node: exp.Expr) -> exp.Expr:
     while isinstance(beside, exp.Paren):
         beside = beside.parent
     listing |= isinstance(beside, exp.EQ | exp.NEQ | exp.Any | exp.All | exp.Coalesce)
+    listing |= isinstance(beside, exp.Anonymous) and beside.name.lower() in ("all", "any")
     if not (node.args.get("is_string") and listing and LIST.fullmatch(node.name)):
         return node
     parts = [part.strip().strip('"') for part in node.name[1:-1].split(",") if part.strip()]
@@ -240,8 +266,6 @@ def known_function(node: exp.Expr, caller: Caller) -> exp.Expr:
         asked = node.expressions[0].name.lower() if node.expressions else ""
         value = caller.settings.get(asked)
         return exp.null() if value is None else exp.Literal.string(value)
-    if isinstance(node, exp.Anonymous) and name.startswith(("read_", "duckdb_", "pragma_", "glob")):
-        raise WireError("42883", f"there is no function {name[:60]}", hint="ask about pg_catalog")
     return node
 
 
