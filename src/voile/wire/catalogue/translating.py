@@ -324,7 +324,7 @@ def natural_name(item: exp.Expr) -> str:
 def name_of_cast(item: exp.Expr) -> str:
     """That of what is cast, or that of the type."""
     inner = natural_name(item.this)
-    return kind_of(item) if inner == UNNAMED else inner
+    return SHORT.get(kind_of(item), kind_of(item)) if inner == UNNAMED else inner
 
 
 def name_of_case(item: exp.Expr) -> str:
@@ -351,6 +351,9 @@ def name_of_function(item: exp.Expr) -> str:
 
 
 UNNAMED = "?column?"
+SHORT = {"int": "int4", "bigint": "int8", "smallint": "int2", "double precision": "float8",
+         "real": "float4", "boolean": "bool", "decimal": "numeric"}  # fmt: skip
+"""What PostgreSQL calls types within."""
 NAMED: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (exp.Column | exp.Identifier, lambda item: str(item.name)),
     (exp.Dot, lambda item: natural_name(item.expression)),
