@@ -157,3 +157,11 @@ SELECT * FROM people JOIN information_schema.tables AS t ON true
 -- a window of rows
 -- refused: SUM(age) OVER () is not estimated
 SELECT sum(age) OVER () FROM people
+
+-- what the parser lets pass, and is no SQL
+-- refused: nothing stands
+SELECT ,FROM people GROUP BY sex LIMIT 1000
+
+-- a word that is missing
+-- refused: two texts stand side by side
+SELECT DISTINCT city FROM people WHERE city IN ('Cork' 'Delft')

@@ -8,6 +8,7 @@
 `SqlSession` is the same without the standard's clothes: for what serves other protocols.
 """
 
+from voile.dbapi import standard
 from voile.dbapi.connection import Connection, Cursor, connect
 from voile.dbapi.exceptions import (
     DatabaseError,
@@ -35,18 +36,6 @@ from voile.dbapi.standard import (
     TimeFromTicks,
     TimestampFromTicks,
 )
-from voile.dbapi.standard import (
-    Binary as Binary,
-)
-from voile.dbapi.standard import (
-    Date as Date,
-)
-from voile.dbapi.standard import (
-    Time as Time,
-)
-from voile.dbapi.standard import (
-    Timestamp as Timestamp,
-)
 from voile.dbapi.statements import ReadOnlyError
 
 apilevel = "2.0"
@@ -55,6 +44,10 @@ threadsafety = 2
 """Threads may share connections, and take turns."""
 paramstyle = "qmark"
 """Values stand at question marks."""
+Binary, Date, Time, Timestamp = (
+    standard.Binary, standard.Date, standard.Time, standard.Timestamp,
+)  # fmt: skip
+"""Constructors of the standard that are Python's own types."""
 
 __all__ = [
     "BINARY", "BOOLEAN", "DATETIME", "NUMBER", "ROWID", "STRING", "ChargeError",

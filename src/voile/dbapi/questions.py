@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ENDS = ("_stderr", "_low", "_high")
 COUNTED = "rows of a group"
 """What a count is called that nobody asked for."""
+REMEMBERED = 256
+"""Questions whose columns are remembered."""
 SUM_MEMORY = 2**28
 WHOLE = 2**53
 LISTED = "these values are the public domain's: they cost nothing and tell nothing of any row"
@@ -63,19 +65,31 @@ def statistics(sql: str, table: AskedTable, settings: SessionSettings) -> Result
 
 def statistics_fields(sql: str, table: AskedTable, settings: SessionSettings) -> tuple[Field, ...]:
     """The columns that a question gives; it is read and checked, and not asked."""
+    known = table.typed.get(sql)
+    if known is None:
+        known = table.typed[sql] = typed_columns(sql, table)
+        while len(table.typed) > REMEMBERED:  # the oldest first; another thread may be faster
+            table.typed.pop(next(iter(table.typed)), None)
+    found = []
+    for field, estimated in known:
+        found.append(field)
+        if settings.intervals and estimated:
+            found += [Field(field.name + end, pa.float64()) for end in ENDS]
+    return tuple(found)
+
+
+def typed_columns(sql: str, table: AskedTable) -> tuple[tuple[Field, bool], ...]:
+    """The columns of a question with their types, and which of them are estimates."""
     query = parse(sql, table.schema, {}, table.name)
     with table.busy:
         check(query, table.domain)
         kinds = types(sql, query.groups, table.domain) if query.groups else []
-    found = []
-    for column in query.columns:
-        if isinstance(column.source, int):
-            found.append(Field(column.name, type_of(kinds[column.source])))
-            continue
-        found.append(Field(column.name, number_type(column.source)))
-        if settings.intervals:
-            found += [Field(column.name + end, pa.float64()) for end in ENDS]
-    return tuple(found)
+    return tuple(
+        (Field(column.name, type_of(kinds[column.source])), False)
+        if isinstance(column.source, int)
+        else (Field(column.name, number_type(column.source)), True)
+        for column in query.columns
+    )
 
 
 def keys_alone(

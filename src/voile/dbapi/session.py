@@ -50,6 +50,7 @@ from voile.dbapi.statements import (
     wants_columns_only,
 )
 from voile.errors import QueryError, UsageError
+from voile.query import language
 from voile.query.rewriting import Rewriter, aggregates
 from voile.query.text import place, refusal, too_deep
 
@@ -100,7 +101,8 @@ class SqlSession:
     ) -> None:
         """`source` is a release or its path, a folder of releases, a server or its address.
 
-        Or an `SqlSource`, which other sessions may share; closing a session leaves it open.
+        Or a list of these, or an `SqlSource`, which other sessions may share; closing a session
+        leaves it open.
         """
         self.settings = SessionSettings(intervals=intervals, charge=charge, confidence=confidence)
         self._shared = isinstance(source, SqlSource)
@@ -262,6 +264,7 @@ class SqlSession:
         if not isinstance(tree, exp.Select):
             raise refusal(sql, f"{tree.key.upper()} is not answered from a release", 0,
                           "ask one query at a time")  # fmt: skip
+        language.check(sql, tree)  # of what was written; the rest is about what was read of it
         changed = unqualified(tree, named)
         inner = unnested(tree)
         same = plain and not changed and inner is tree

@@ -31,6 +31,7 @@ class ShownRows:
     def __init__(self, table: AskedTable) -> None:
         self._table = table
         self._opened: tuple[SqlTables, str] | None = None
+        self._empty: SqlTables | None = None
         self._opening = threading.Lock()
 
     def select(self, sql: str, tree: exp.Select, *, run: bool) -> ResultSet:
@@ -59,17 +60,17 @@ class ShownRows:
 
     def _probed(self, text: str) -> tuple[Field, ...]:
         """The columns that rows would have, where there are none to be shown."""
-        schema: Any = pa.schema([pa.field(f.name, f.type) for f in self._table.fields])
-        tables = open_tables({self._table.name: schema.empty_table()})
-        try:
-            return fields_of(tables.fields(text))
-        finally:
-            tables.close()
+        with self._opening:
+            if self._empty is None:
+                schema: Any = pa.schema([pa.field(f.name, f.type) for f in self._table.fields])
+                self._empty = open_tables({self._table.name: schema.empty_table()})
+        return fields_of(self._empty.fields(text))
 
     def close(self) -> None:
         """Forget the rows."""
-        if self._opened is not None:
-            self._opened[0].close()
+        for tables in (self._opened[0] if self._opened else None, self._empty):
+            if tables is not None:
+                tables.close()
 
 
 def check_rows_only(sql: str, tree: exp.Expr) -> None:

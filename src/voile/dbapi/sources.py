@@ -67,6 +67,8 @@ class AskedTable(ABC):
 
     def __init__(self) -> None:
         self.busy = threading.RLock()
+        self.typed: dict[str, tuple[tuple[Field, bool], ...]] = {}
+        """The columns of questions that were read before, and which of them are estimates."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -203,9 +205,9 @@ def opened_tables(
     insecure: bool = False,
 ) -> dict[str, AskedTable]:
     """The tables of a source, by name."""
-    if isinstance(source, Mapping):
-        found = [table for part in source.values() for table in opened_tables(part).values()]
-        return by_name(found)
+    if isinstance(source, Mapping | list | tuple):
+        parts = source.values() if isinstance(source, Mapping) else source
+        return by_name([table for part in parts for table in opened_tables(part).values()])
     if isinstance(source, AskedTable):
         return {source.name: source}
     if isinstance(source, Release):

@@ -89,6 +89,7 @@ class LockedTables:
                 yield cursor
             finally:
                 clock.cancel()
+                clock.join()  # so that it cannot end the next statement
                 cursor.close()
         except duckdb.InterruptException:
             raise QueryError(
