@@ -10,6 +10,7 @@ from pathlib import Path
 from voile.dbapi.session import SqlSession, SqlSource
 from voile.dbapi.sources import opened_tables
 from voile.errors import UsageError, spelled
+from voile.estimate import checked_confidence
 from voile.wire.admission import Guard, Trust, read_tokens
 from voile.wire.catalogue import Catalogue
 from voile.wire.server import WireOptions, WireServer, is_local
@@ -36,6 +37,7 @@ def releases_server(
     """A server of the tables of these releases, or folders of releases, which is to be run."""
     guard = guard_of(options, token_file, trust=trust)
     options.checked(asks=guard.asks)
+    checked_confidence(answers.confidence)
     source = SqlSource(opened_tables({str(path): path for path in releases}))
     catalogue = Catalogue({name: table.fields for name, table in source.tables.items()})
     try:
