@@ -20,7 +20,8 @@ def test_the_first_line_says_where_and_what(people: object) -> None:
     place = str(people.path)  # type: ignore[attr-defined]
     with started("wire", place, "--port", "0", "--trust", "--json") as (process, data):
         assert data == {
-            "host": "127.0.0.1", "port": data["port"], "tls": False,
+            "url": f"postgresql://127.0.0.1:{data['port']}/voile", "host": "127.0.0.1",
+            "port": data["port"], "tls": False,
             "password": "none is asked for", "tables": ["people"],
         }  # fmt: skip
         with ByteClient(data["port"]) as client:

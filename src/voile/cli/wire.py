@@ -60,7 +60,7 @@ def wire(
         note=lambda text: say(f"note: {text}"),
     ) as server:  # fmt: skip
         found = server_data(server, trust=trust)
-        run_until_stopped(server, lambda: announce(found | {"port": server.port}, as_json=as_json))
+        run_until_stopped(server, lambda: announce(found, server.port, as_json=as_json))
         done = server.finish(LAST)
     say("stopped")
     if not done:  # a thread cannot be ended; what it is at changes nothing
@@ -71,15 +71,16 @@ def server_data(server: Any, *, trust: bool) -> dict[str, Any]:
     """Where a server listens and what it has, for programs."""
     return {
         "host": server.options.host,
-        "port": server.options.port,
         "tls": server.options.certificate is not None,
         "password": "none is asked for" if trust else "a token of the file",
         "tables": server.names,
     }
 
 
-def announce(found: dict[str, Any], *, as_json: bool) -> None:
+def announce(known: dict[str, Any], port: int, *, as_json: bool) -> None:
     """One line of JSON, for programs that wait for it; else what to type."""
+    host = f"[{known['host']}]" if ":" in known["host"] else known["host"]
+    found = {"url": f"postgresql://{host}:{port}/voile", "port": port} | known
     if as_json:
         show_lines([json_text(found)])
         return
