@@ -38,7 +38,7 @@ def releases_server(
     guard = guard_of(options, token_file, trust=trust)
     options.checked(asks=guard.asks)
     checked_confidence(answers.confidence)
-    source = SqlSource(opened_tables({str(path): path for path in releases}))
+    source = SqlSource(opened_tables(dict(enumerate(releases))))
     catalogue = Catalogue({name: table.fields for name, table in source.tables.items()})
     try:
         yield WireServer(
