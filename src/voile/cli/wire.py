@@ -80,7 +80,7 @@ def server_data(server: Any, *, trust: bool) -> dict[str, Any]:
 def announce(known: dict[str, Any], port: int, *, as_json: bool) -> None:
     """One line of JSON, for programs that wait for it; else what to type."""
     host = f"[{known['host']}]" if ":" in known["host"] else known["host"]
-    found = {"url": f"postgresql://{host}:{port}/voile", "port": port} | known
+    found: dict[str, Any] = {"url": f"postgresql://{host}:{port}/voile", "port": port} | known
     if as_json:
         show_lines([json_text(found)])
         return
