@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from voile.dbapi.results import Field, ResultSet, nothing, rows_result
 from voile.errors import QueryError
-from voile.wire.admission import Guard, Trust
-from voile.wire.catalogue import Catalogue
+from voile.wire.admission import OpenGuard, WireGuard
+from voile.wire.catalogue.answers import PostgresCatalogue
 from voile.wire.server import WireOptions, WireServer, running
 
 PEOPLE = (
@@ -24,7 +24,7 @@ PEOPLE = (
     Field("smoker", pa.bool_()), Field("born", pa.date32()), Field("seen", pa.timestamp("us")),
 )  # fmt: skip
 TABLES = {"people": PEOPLE}
-CATALOGUE = Catalogue(TABLES)
+CATALOGUE = PostgresCatalogue(TABLES)
 """Shared by all tests of a process: making one takes a third of a second."""
 atexit.register(CATALOGUE.close)
 
@@ -77,13 +77,13 @@ def numbers(count: int) -> ResultSet:
 
 @contextmanager
 def served(
-    session: FakeSession | None = None, guard: Guard | None = None, **options: Any
+    session: FakeSession | None = None, guard: WireGuard | None = None, **options: Any
 ) -> Iterator[WireServer]:
     """A server of a fake table, in a thread of this process."""
     found = session or FakeSession()
     notes: list[str] = []
     how = WireOptions(port=0, **options)
-    server = WireServer(how, guard or Trust(), lambda _: found, CATALOGUE, notes.append)
+    server = WireServer(how, guard or OpenGuard(), lambda _: found, CATALOGUE, notes.append)
     with running(server):
         yield server
     found.gate.set()

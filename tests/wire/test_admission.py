@@ -15,10 +15,10 @@ from tests.serve.test_serve_http_process import certificate_of
 from tests.support.wire import ByteClient, kinds, message, query, rows_of, said, served, startup
 from voile.errors import UsageError
 from voile.wire.admission import (
+    OpenGuard,
     ScramError,
     ScramVerifier,
     TokenList,
-    Trust,
     attributes,
     fits,
     read_tokens,
@@ -200,4 +200,4 @@ def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
         guard_of(WireOptions(), tmp_path, trust=True)
     with pytest.raises(UsageError, match="would let in"):
         guard_of(WireOptions(host="0.0.0.0"), None, trust=True)  # noqa: S104
-    assert isinstance(guard_of(WireOptions(), None, trust=True), Trust)
+    assert isinstance(guard_of(WireOptions(), None, trust=True), OpenGuard)

@@ -9,11 +9,11 @@ import pytest
 from tests.support.wire import CATALOGUE
 from voile.wire.catalogue.relations import named_types, relations
 from voile.wire.catalogue.words import prelude
-from voile.wire.conversation import Caller
+from voile.wire.conversation import WireCaller
 from voile.wire.messages import WireError
 from voile.wire.statements import parsed
 
-CALLER = Caller("anna", "mine", 7)
+CALLER = WireCaller("anna", "mine", 7)
 
 
 def rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ from voile.remote.connection import (
 )
 from voile.schema import Schema
 from voile.serve.setting import Setting
-from voile.wire.catalogue import Catalogue
+from voile.wire.catalogue.answers import PostgresCatalogue
 from voile.wire.server import WireOptions, WireServer, running
 
 HERE = ServerAddress("this server", secure=False, host="localhost", port=None, prefix="")
@@ -157,7 +157,7 @@ def postgres_clients(
 ) -> Iterator[WireServer]:
     """Answer them while the block runs."""
     schema = Schema.from_dict(json.loads(json.dumps(setting.to_public()))["schema"])
-    catalogue = Catalogue({setting.name: tuple(map(attribute_field, schema))})
+    catalogue = PostgresCatalogue({setting.name: tuple(map(attribute_field, schema))})
 
     def session(token: str) -> SqlSession:
         return SqlSession(InnerServer(InnerRequests(inner, token)))

@@ -28,7 +28,7 @@ NO_TOKEN = "the password is no valid token"  # noqa: S105  (a message)
 HINT = "give a token as password; any user and database name will do"
 
 
-class Guard(Protocol):
+class WireGuard(Protocol):
     """Decides who is let in."""
 
     @property
@@ -46,7 +46,7 @@ class Guard(Protocol):
         ...
 
 
-class Trust:
+class OpenGuard:
     """Anybody who reaches this address is let in."""
 
     scram = None

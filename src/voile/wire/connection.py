@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from voile.errors import VoileError
 from voile.wire import messages
 from voile.wire.admission import MECHANISM, ScramError
-from voile.wire.conversation import Conversation, FieldLike, Outcome
-from voile.wire.messages import Column, WireError, violation
+from voile.wire.conversation import Conversation, FieldLike, WireOutcome
+from voile.wire.messages import WireColumn, WireError, violation
 from voile.wire.parameters import known_types
 from voile.wire.refusals import as_wire_error
 from voile.wire.settings import REPORTED
-from voile.wire.statements import Statement, StatementKind, statements_of
+from voile.wire.statements import StatementKind, WireStatement, statements_of
 from voile.wire.values import encoder, parameter_value, wire_type
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Gone(Exception):  # noqa: N818  (no error: the client left)
 class Prepared:
     """A statement that is kept, and what is known of it."""
 
-    statement: Statement
+    statement: WireStatement
     types: tuple[int, ...]
     fields: tuple[FieldLike, ...] | None = None
     """The columns as they were told to the client."""
@@ -66,7 +66,7 @@ class Portal:
     values: tuple[Any, ...]
     formats: tuple[int, ...]
     fields: tuple[FieldLike, ...] | None = None
-    outcome: Outcome | None = None
+    outcome: WireOutcome | None = None
     at: int = 0
 
 
@@ -200,7 +200,7 @@ class Client:
             await self._prove()
             return ""
         self.line.write(messages.ASK_PASSWORD)
-        token = messages.Reading(await self._password()).text()
+        token = messages.MessageReading(await self._password()).text()
         admitted = bool(token) and await self.server.work(
             partial(guard.admits, token), self.address
         )
@@ -222,7 +222,7 @@ class Client:
         scram = self.server.guard.scram
         assert scram is not None  # noqa: S101  (asked for by the caller)
         self.line.write(messages.sasl(10, MECHANISM + b"\0\0"))
-        first = messages.Reading(await self._password())
+        first = messages.MessageReading(await self._password())
         if first.text().encode() != MECHANISM:
             raise violation("the client knows no SCRAM-SHA-256")
         try:
@@ -318,13 +318,13 @@ class Client:
             self._failed(as_wire_error(error))
         self._ready()
 
-    def _say(self, outcome: Outcome) -> None:
+    def _say(self, outcome: WireOutcome) -> None:
         """What clients are told besides rows."""
         self.line.write(*map(messages.notice, outcome.notices))
         self.line.write(*(messages.parameter(name, value) for name, value in outcome.changed))
 
     async def _send(
-        self, outcome: Outcome, columns: Sequence[Column], start: int, stop: int
+        self, outcome: WireOutcome, columns: Sequence[WireColumn], start: int, stop: int
     ) -> None:
         """Some of the rows, a few at a time."""
         encoders = [encoder(one.oid, one.format) for one in columns]
@@ -366,7 +366,7 @@ class Client:
         if len(split) > 1:
             raise WireError("42601", "several statements cannot be prepared as one",
                             hint="send one at a time")  # fmt: skip
-        statement = split[0] if split else Statement(StatementKind.EMPTY, "")
+        statement = split[0] if split else WireStatement(StatementKind.EMPTY, "")
         tables = self.conversation.session.tables
         types = await self._work(partial(known_types, statement, found.types, tables))
         self._statements[found.name] = Prepared(statement, types)
@@ -495,7 +495,7 @@ class Client:
 # ---------------------------------------------------------------------- rows
 
 
-def described(fields: Sequence[FieldLike], formats: Sequence[int]) -> list[Column]:
+def described(fields: Sequence[FieldLike], formats: Sequence[int]) -> list[WireColumn]:
     """The columns as clients know them, in the formats that they asked for."""
     if len(formats) not in (0, 1, len(fields)):
         raise WireError("08P01", f"{len(formats)} formats for {len(fields)} columns",
@@ -504,12 +504,12 @@ def described(fields: Sequence[FieldLike], formats: Sequence[int]) -> list[Colum
     columns = []
     for one, form in zip(fields, forms, strict=True):
         found = wire_type(one.type)
-        columns.append(Column(one.name, found.oid, found.size, form))
+        columns.append(WireColumn(one.name, found.oid, found.size, form))
     return columns
 
 
 def encoded(
-    encoders: Sequence[Callable[[Any], bytes]], row: Sequence[Any], columns: Sequence[Column]
+    encoders: Sequence[Callable[[Any], bytes]], row: Sequence[Any], columns: Sequence[WireColumn]
 ) -> Iterator[bytes | None]:
     """The values of a row as they are sent."""
     for place, value in enumerate(row):

@@ -19,9 +19,9 @@ from voile.wire import statements
 from voile.wire.messages import WireError
 from voile.wire.settings import REPORTED, Settings
 from voile.wire.statements import (
-    Statement,
     StatementKind,
     TableName,
+    WireStatement,
     cursor_name,
     parsed,
     tables_in,
@@ -93,7 +93,7 @@ class SessionLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Caller:
+class WireCaller:
     """Who asks, as what database this is known to them, and what they set."""
 
     user: str
@@ -110,11 +110,11 @@ class CatalogueLike(Protocol):
         """The tables that it describes."""
         ...
 
-    def run(self, tree: Any, caller: Caller, values: Sequence[Any]) -> pa.Table:
+    def run(self, tree: Any, caller: WireCaller, values: Sequence[Any]) -> pa.Table:
         """The rows of a query."""
         ...
 
-    def fields(self, tree: Any, caller: Caller, values: Sequence[Any]) -> pa.Schema:
+    def fields(self, tree: Any, caller: WireCaller, values: Sequence[Any]) -> pa.Schema:
         """The columns that it would give."""
         ...
 
@@ -128,7 +128,7 @@ class ResultField:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WireOutcome:
     """What a statement gave: rows with their columns, or none, and what a client is told."""
 
     tag: str
@@ -152,10 +152,10 @@ class Outcome:
 
 
 @dataclass
-class Cursor:
+class FetchedRows:
     """Rows of a query that a client fetches by and by."""
 
-    outcome: Outcome
+    outcome: WireOutcome
     at: int = 0
 
 
@@ -165,10 +165,10 @@ class Conversation:
 
     session: SessionLike
     catalogue: CatalogueLike
-    caller: Caller
+    caller: WireCaller
     status: str = "I"
     """I: no transaction; T: in one; E: in one that failed."""
-    _cursors: dict[str, Cursor] = field(default_factory=dict)
+    _cursors: dict[str, FetchedRows] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -177,7 +177,7 @@ class Conversation:
 
     # ------------------------------------------------------------------ what is asked
 
-    def check(self, statement: Statement) -> None:
+    def check(self, statement: WireStatement) -> None:
         """Refuse all but the end of a transaction that failed."""
         ends = (StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.SAVEPOINT)
         back = statement.kind is not StatementKind.SAVEPOINT or statement.words[0] == "ROLLBACK"
@@ -192,7 +192,7 @@ class Conversation:
         if self.status == "T":
             self.status = "E"
 
-    def fields(self, statement: Statement, values: Sequence[Any]) -> tuple[FieldLike, ...]:
+    def fields(self, statement: WireStatement, values: Sequence[Any]) -> tuple[FieldLike, ...]:
         """The columns of what a statement will give; none where it gives no rows."""
         match statement.kind:
             case StatementKind.QUERY:
@@ -209,10 +209,10 @@ class Conversation:
             case _:
                 return ()
 
-    def run(self, statement: Statement, values: Sequence[Any] = ()) -> Outcome:
+    def run(self, statement: WireStatement, values: Sequence[Any] = ()) -> WireOutcome:
         """Do it."""
         self.check(statement)
-        ways: dict[StatementKind, Callable[[], Outcome]] = {
+        ways: dict[StatementKind, Callable[[], WireOutcome]] = {
             StatementKind.QUERY: lambda: self._query(statement, values),
             StatementKind.BEGIN: lambda: self._transaction(statement),
             StatementKind.COMMIT: lambda: self._transaction(statement),
@@ -231,18 +231,18 @@ class Conversation:
 
     # ------------------------------------------------------------------ queries
 
-    def _query(self, statement: Statement, values: Sequence[Any]) -> Outcome:
+    def _query(self, statement: WireStatement, values: Sequence[Any]) -> WireOutcome:
         tree = self._looked_up(statement)
         if tree is not None:
             rows = self.catalogue.run(tree, self.caller, values)
             fields = tuple(ResultField(one.name, one.type) for one in rows.schema)
-            return bounded(Outcome(f"SELECT {rows.num_rows}", fields, rows))
+            return bounded(WireOutcome(f"SELECT {rows.num_rows}", fields, rows))
         with placed(statement):
             found = self.session.run(self._text(statement), values)
-        outcome = Outcome(found.tag, tuple(found.fields), found.rows, tuple(found.notices))
+        outcome = WireOutcome(found.tag, tuple(found.fields), found.rows, tuple(found.notices))
         return bounded(outcome)
 
-    def _looked_up(self, statement: Statement) -> Any:
+    def _looked_up(self, statement: WireStatement) -> Any:
         """The tree of a query that is about no table of ours, but about PostgreSQL itself.
 
         None for all others, also for what cannot be read: the session says where it is wrong.
@@ -252,39 +252,39 @@ class Conversation:
             return None
         return tree if all(map(is_catalogue, tables_in(tree))) else None
 
-    def _text(self, statement: Statement) -> str:
+    def _text(self, statement: WireStatement) -> str:
         """The query, without the database's name in front of tables."""
         return statements.without_database(statement.sql, self.caller.database)
 
     # ------------------------------------------------------------------ transactions
 
-    def _transaction(self, statement: Statement) -> Outcome:
+    def _transaction(self, statement: WireStatement) -> WireOutcome:
         """Nothing is changed, so nothing is undone: tools want to see it begin and end."""
         if statement.kind is StatementKind.BEGIN:
             self.status = "T"
-            return Outcome(statement.tag)
+            return WireOutcome(statement.tag)
         tag = "ROLLBACK" if self.status == "E" else statement.tag
         self.status = "I"
         self._cursors.clear()
-        return Outcome(tag)
+        return WireOutcome(tag)
 
-    def _savepoint(self, statement: Statement) -> Outcome:
+    def _savepoint(self, statement: WireStatement) -> WireOutcome:
         if self.status == "I":
             raise WireError("25P01", "there is no transaction", hint="BEGIN one first")
         self.status = "T"
-        return Outcome(statement.tag or "ROLLBACK")
+        return WireOutcome(statement.tag or "ROLLBACK")
 
-    def _pass(self, statement: Statement) -> Outcome:
+    def _pass(self, statement: WireStatement) -> WireOutcome:
         if statement.words[0] == "DISCARD":
             self._cursors.clear()
-        return Outcome(statement.tag)
+        return WireOutcome(statement.tag)
 
     # ------------------------------------------------------------------ settings
 
-    def _set(self, statement: Statement) -> Outcome:
+    def _set(self, statement: WireStatement) -> WireOutcome:
         found = statements.setting_of(statement.sql)
         if found is None:
-            return Outcome(statement.tag)
+            return WireOutcome(statement.tag)
         name, value = found
         if name.startswith("voile."):
             return self._set_ours(statement)
@@ -295,37 +295,37 @@ class Conversation:
             for one, now in self.settings.items()
             if one in REPORTED and before[one] != now
         )
-        return Outcome(statement.tag, changed=changed)
+        return WireOutcome(statement.tag, changed=changed)
 
-    def _set_ours(self, statement: Statement) -> Outcome:
+    def _set_ours(self, statement: WireStatement) -> WireOutcome:
         with placed(statement):
             found = self.session.run(statement.sql)
-        return Outcome(statement.tag, notices=tuple(found.notices))
+        return WireOutcome(statement.tag, notices=tuple(found.notices))
 
-    def _show(self, statement: Statement) -> Outcome:
+    def _show(self, statement: WireStatement) -> WireOutcome:
         name = " ".join(statement.sql.split()[1:]).strip('"').lower()
         if name.startswith("voile."):
             found = self.session.run(statement.sql)
-            return Outcome("SHOW", tuple(found.fields), found.rows, tuple(found.notices))
+            return WireOutcome("SHOW", tuple(found.fields), found.rows, tuple(found.notices))
         if name == "all":
             fields = tuple(ResultField(one, pa.string()) for one in ("name", "setting"))
-            return Outcome("SHOW", fields, sorted(self.settings.items()))
+            return WireOutcome("SHOW", fields, sorted(self.settings.items()))
         value = self.settings.get(name)
         if value is None:
             raise WireError("42704", f"there is no setting {name[:60]!r}",
                             hint="SHOW ALL lists them")  # fmt: skip
-        return Outcome("SHOW", (ResultField(name, pa.string()),), [(value,)])
+        return WireOutcome("SHOW", (ResultField(name, pa.string()),), [(value,)])
 
     # ------------------------------------------------------------------ cursors
 
-    def _fetch(self, statement: Statement) -> Outcome:
+    def _fetch(self, statement: WireStatement) -> WireOutcome:
         cursor, most = self._cursor(statement)
         start = cursor.at
         cursor.at = min(cursor.outcome.count, start + most)
         rows = cursor.outcome.slice(start, cursor.at)
-        return Outcome(f"FETCH {len(rows)}", cursor.outcome.fields, rows)
+        return WireOutcome(f"FETCH {len(rows)}", cursor.outcome.fields, rows)
 
-    def _declare(self, statement: Statement, values: Sequence[Any]) -> Outcome:
+    def _declare(self, statement: WireStatement, values: Sequence[Any]) -> WireOutcome:
         found = statements.DECLARED.fullmatch(statement.sql)
         if not found:
             raise WireError("42601", "the cursor is none that is read here",
@@ -333,14 +333,14 @@ class Conversation:
         name = cursor_name(found["name"])
         if name not in self._cursors and len(self._cursors) >= MOST_CURSORS:
             raise WireError("53400", f"there are {MOST_CURSORS} cursors", hint="CLOSE one first")
-        inner = Statement(
+        inner = WireStatement(
             StatementKind.QUERY, found["query"], statement.start + found.start("query")
         )
         outcome = self._query(inner, values)
-        self._cursors[name] = Cursor(outcome)
-        return Outcome(statement.tag, notices=outcome.notices)
+        self._cursors[name] = FetchedRows(outcome)
+        return WireOutcome(statement.tag, notices=outcome.notices)
 
-    def _cursor(self, statement: Statement) -> tuple[Cursor, int]:
+    def _cursor(self, statement: WireStatement) -> tuple[FetchedRows, int]:
         """A cursor, and how many rows of it are wanted."""
         found = statements.FETCHED.fullmatch(statement.sql)
         if not found:
@@ -362,14 +362,14 @@ class Conversation:
         """End a cursor, if there is one of this name."""
         self._cursors.pop(name, None)
 
-    def _close(self, statement: Statement) -> Outcome:
+    def _close(self, statement: WireStatement) -> WireOutcome:
         found = statements.CLOSED.fullmatch(statement.sql)
         name = cursor_name(found["name"]) if found else ""
         if name == "all":
             self._cursors.clear()
         elif self._cursors.pop(name, None) is None:
             raise WireError("34000", f"there is no cursor {name[:60]!r}", hint="DECLARE it first")
-        return Outcome(statement.tag)
+        return WireOutcome(statement.tag)
 
 
 def is_catalogue(table: TableName) -> bool:
@@ -377,7 +377,7 @@ def is_catalogue(table: TableName) -> bool:
     return table.schema in CATALOGUES or (table.schema == "" and table.name.startswith("pg_"))
 
 
-def bounded(outcome: Outcome) -> Outcome:
+def bounded(outcome: WireOutcome) -> WireOutcome:
     """The outcome, unless it has too many rows to send."""
     if outcome.count > MOST_ROWS:
         raise WireError(
@@ -390,7 +390,7 @@ def bounded(outcome: Outcome) -> Outcome:
 class placed:  # noqa: N801  (it is used as a word: with placed(statement))
     """Says of errors where they are in the text that the client sent."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: WireStatement) -> None:
         self._statement = statement
 
     def __enter__(self) -> None:

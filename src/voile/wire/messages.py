@@ -49,7 +49,7 @@ def violation(message: str) -> WireError:
 # ---------------------------------------------------------------------- reading
 
 
-class Reading:
+class MessageReading:
     """The body of one message, from its beginning to its end."""
 
     def __init__(self, body: bytes) -> None:
@@ -119,7 +119,7 @@ class Startup:
     @classmethod
     def read(cls, version: int, body: bytes) -> Startup:
         """The parameters after the version; each once."""
-        reading = Reading(body)
+        reading = MessageReading(body)
         found: dict[str, str] = {}
         while name := reading.text():
             if name in found or len(found) >= 64:
@@ -218,12 +218,12 @@ Message = (
 )  # fmt: skip
 
 
-Reader = Callable[[Reading], Message]
+Reader = Callable[[MessageReading], Message]
 
 
 def read_message(kind: bytes, body: bytes) -> Message:
     """A message of a client that is let in."""
-    reading = Reading(body)
+    reading = MessageReading(body)
     match kind:
         case b"F":
             return FunctionCall()
@@ -236,13 +236,13 @@ def read_message(kind: bytes, body: bytes) -> Message:
     raise violation(f"there is no message {kind!r}")
 
 
-def _read_parse(reading: Reading) -> Parse:
+def _read_parse(reading: MessageReading) -> Parse:
     name, sql = reading.text(), reading.text()
     count = reading.count(MOST_PARAMETERS, "parameters")
     return Parse(name, sql, tuple(reading.number("I") for _ in range(count)))
 
 
-def _read_bind(reading: Reading) -> Bind:
+def _read_bind(reading: MessageReading) -> Bind:
     portal, statement = reading.text(), reading.text()
     formats = _formats(reading)
     values = tuple(reading.sized() for _ in range(reading.count(MOST_PARAMETERS, "parameters")))
@@ -251,7 +251,7 @@ def _read_bind(reading: Reading) -> Bind:
     return Bind(portal, statement, formats, values, _formats(reading))
 
 
-def _formats(reading: Reading) -> tuple[int, ...]:
+def _formats(reading: MessageReading) -> tuple[int, ...]:
     found = tuple(reading.number("h") for _ in range(reading.count(2**15 - 1, "formats")))
     if wrong := set(found) - {0, 1}:
         raise violation(f"there is no format {min(wrong)}")
@@ -259,7 +259,7 @@ def _formats(reading: Reading) -> tuple[int, ...]:
 
 
 def _read_named(kind: type[Describe] | type[Close]) -> Reader:
-    def read(reading: Reading) -> Describe | Close:
+    def read(reading: MessageReading) -> Describe | Close:
         what = reading.take(1)
         if what not in (b"S", b"P"):
             raise violation(f"{what!r} is neither a statement nor a portal")
@@ -268,7 +268,7 @@ def _read_named(kind: type[Describe] | type[Close]) -> Reader:
     return read
 
 
-def _read_execute(reading: Reading) -> Execute:
+def _read_execute(reading: MessageReading) -> Execute:
     portal, most = reading.text(), reading.number("i")
     return Execute(portal, max(0, most))
 
@@ -337,7 +337,7 @@ def complete(tag: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Column:
+class WireColumn:
     """A column of a result, as clients know it."""
 
     name: str
@@ -347,7 +347,7 @@ class Column:
     """0 for texts, 1 for bytes."""
 
 
-def row_description(columns: Sequence[Column]) -> bytes:
+def row_description(columns: Sequence[WireColumn]) -> bytes:
     """The columns of the rows that follow."""
     parts = [struct.pack("!h", len(columns))]
     for one in columns:

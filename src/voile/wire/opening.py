@@ -11,8 +11,8 @@ from voile.dbapi.session import SqlSession, SqlSource
 from voile.dbapi.sources import opened_tables
 from voile.errors import UsageError, spelled
 from voile.estimate import checked_confidence
-from voile.wire.admission import Guard, Trust, read_tokens
-from voile.wire.catalogue import Catalogue
+from voile.wire.admission import OpenGuard, WireGuard, read_tokens
+from voile.wire.catalogue.answers import PostgresCatalogue
 from voile.wire.server import WireOptions, WireServer, is_local
 
 
@@ -39,7 +39,7 @@ def releases_server(
     options.checked(asks=guard.asks)
     checked_confidence(answers.confidence)
     source = SqlSource(opened_tables(dict(enumerate(releases))))
-    catalogue = Catalogue({name: table.fields for name, table in source.tables.items()})
+    catalogue = PostgresCatalogue({name: table.fields for name, table in source.tables.items()})
     try:
         yield WireServer(
             options,
@@ -55,7 +55,7 @@ def releases_server(
         source.close()
 
 
-def guard_of(options: WireOptions, token_file: Path | None, *, trust: bool) -> Guard:
+def guard_of(options: WireOptions, token_file: Path | None, *, trust: bool) -> WireGuard:
     """Who is let in: whoever has a token of the file, or everybody on this machine."""
     if trust and token_file is not None:
         raise UsageError(
@@ -75,4 +75,4 @@ def guard_of(options: WireOptions, token_file: Path | None, *, trust: bool) -> G
             f"{spelled('trust', True)} would let in whoever reaches {options.host}",
             hint=f"give {spelled('token_file')}, {spelled('tls_cert')} and {spelled('tls_key')}",
         )
-    return Trust()
+    return OpenGuard()

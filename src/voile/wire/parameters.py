@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from voile.wire.conversation import FieldLike
 from voile.wire.messages import MOST_PARAMETERS, WireError
-from voile.wire.statements import DECLARED, Statement, StatementKind, parsed, tables_in
+from voile.wire.statements import DECLARED, StatementKind, WireStatement, parsed, tables_in
 from voile.wire.values import (
     BOOL,
     DATE,
@@ -33,7 +33,7 @@ CASTS: dict[Any, WireType] = {
 
 
 def known_types(
-    statement: Statement, given: Sequence[int], tables: Mapping[str, Sequence[FieldLike]]
+    statement: WireStatement, given: Sequence[int], tables: Mapping[str, Sequence[FieldLike]]
 ) -> tuple[int, ...]:
     """The type of every parameter: as the client says, or by its place, or text."""
     reads = statement.kind in (StatementKind.QUERY, StatementKind.DECLARE)

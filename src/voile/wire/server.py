@@ -26,9 +26,9 @@ from typing import TypeVar
 from voile.errors import UsageError, VoileError, spelled
 from voile.web.limits import Rate, RateLimiter, WorkPool, party
 from voile.wire import messages
-from voile.wire.admission import HINT, NO_TOKEN, Guard
+from voile.wire.admission import HINT, NO_TOKEN, WireGuard
 from voile.wire.connection import ADMISSION_SECONDS, Client, Gone, Line
-from voile.wire.conversation import Caller, CatalogueLike, Conversation, SessionLike
+from voile.wire.conversation import CatalogueLike, Conversation, SessionLike, WireCaller
 from voile.wire.messages import WireError, violation
 from voile.wire.settings import Settings
 
@@ -141,7 +141,7 @@ class WireServer:
     """Answers clients until it is closed. Everything here runs in one loop."""
 
     options: WireOptions
-    guard: Guard
+    guard: WireGuard
     sessions: Callable[[str], SessionLike]
     """A session for whoever has a token; may take as long as opening one does."""
     catalogue: CatalogueLike
@@ -326,7 +326,7 @@ class WireServer:
     ) -> Conversation:
         """What one client asks."""
         session = await self.work(partial(self.sessions, token), str(process))
-        return Conversation(session, self.catalogue, Caller(user, database, process))
+        return Conversation(session, self.catalogue, WireCaller(user, database, process))
 
     async def work(self, work: Callable[[], Result], who: str) -> Result:
         """What work in a thread gives; an unknown error is a fault of ours, without its words."""

@@ -41,7 +41,7 @@ class StatementKind(Enum):
 
 
 @dataclass(frozen=True)
-class Statement:
+class WireStatement:
     """One statement of a client's."""
 
     kind: StatementKind
@@ -74,14 +74,14 @@ FIRST: dict[str, tuple[StatementKind, str]] = {
 }  # fmt: skip
 
 
-def statements_of(sql: str) -> list[Statement]:
+def statements_of(sql: str) -> list[WireStatement]:
     """The statements of a text, without those that are empty."""
     if len(sql) > LONGEST:
         raise WireError(
             "54000", f"the text has {len(sql):,} characters, more than {LONGEST:,}",
             hint="send one statement at a time",
         )  # fmt: skip
-    found: list[Statement] = []
+    found: list[WireStatement] = []
     part: list[Token] = []
     for token in [*tokens_of(sql), None]:
         if token is not None and token.token_type is not TokenType.SEMICOLON:
@@ -102,22 +102,22 @@ def tokens_of(sql: str) -> list[Token]:
         ) from None
 
 
-def statement_of(sql: str, tokens: Sequence[Token]) -> Statement:
+def statement_of(sql: str, tokens: Sequence[Token]) -> WireStatement:
     """One statement, by its words."""
     start, end = tokens[0].start, tokens[-1].end + 1
     words = tuple(token.text.upper() for token in tokens[:6])
     kind, tag = FIRST.get(words[0], (StatementKind.REFUSED, ""))
     if kind is StatementKind.ROLLBACK and "TO" in words[:3]:
         kind = StatementKind.SAVEPOINT
-    return Statement(kind, sql[start:end], start, tag, words)
+    return WireStatement(kind, sql[start:end], start, tag, words)
 
 
-def refusal(statement: Statement) -> WireError:
+def refusal(statement: WireStatement) -> WireError:
     """Why a statement is none that is done here."""
     word = statement.words[0]
     if word == "COPY":
         return WireError("0A000", "COPY is not answered here",
-                         hint="SELECT the rows, or use voile export")  # fmt: skip
+                         hint="SELECT the rows; \\g FILE of psql writes them down")  # fmt: skip
     if word in WRITING:
         return WireError("25006", f"{word} would change something: what is here is only read",
                          hint="ask with SELECT")  # fmt: skip

@@ -17,14 +17,14 @@ from voile.errors import QueryError
 from voile.wire.catalogue.relations import filled_tables
 from voile.wire.catalogue.translating import result_names, translated
 from voile.wire.catalogue.words import prelude
-from voile.wire.conversation import Caller, FieldLike
+from voile.wire.conversation import FieldLike, WireCaller
 from voile.wire.messages import WireError
 
 COPIES = 3
 """Of the database: so many clients look at catalogues at the same time."""
 
 
-class Catalogue:
+class PostgresCatalogue:
     """The catalogues of some tables; threads share it."""
 
     def __init__(self, tables: Mapping[str, Sequence[FieldLike]]) -> None:
@@ -38,14 +38,14 @@ class Catalogue:
         """The tables that it describes."""
         return list(self._tables)
 
-    def run(self, tree: exp.Expr, caller: Caller, values: Sequence[Any]) -> pa.Table:
+    def run(self, tree: exp.Expr, caller: WireCaller, values: Sequence[Any]) -> pa.Table:
         """The rows of a query."""
         sql = self._sql(tree, caller, values)
         with self._database() as database:
             found = database.run(sql)
         return found.rename_columns(result_names(tree, found.column_names))
 
-    def fields(self, tree: exp.Expr, caller: Caller, values: Sequence[Any]) -> pa.Schema:
+    def fields(self, tree: exp.Expr, caller: WireCaller, values: Sequence[Any]) -> pa.Schema:
         """The columns that it would give."""
         sql = self._sql(tree, caller, values)
         with self._database() as database:
@@ -55,7 +55,7 @@ class Catalogue:
             [pa.field(name, kind) for name, kind in zip(names, found.types, strict=True)]
         )
 
-    def _sql(self, tree: exp.Expr, caller: Caller, values: Sequence[Any]) -> str:
+    def _sql(self, tree: exp.Expr, caller: WireCaller, values: Sequence[Any]) -> str:
         return as_sql(translated(tree, caller, values))
 
     @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from voile.wire.catalogue.relations import relations
-from voile.wire.conversation import Caller
+from voile.wire.conversation import WireCaller
 from voile.wire.messages import WireError
 from voile.wire.settings import VERSION
 
@@ -25,7 +25,7 @@ ROW_FUNCTIONS = frozenset(
 READING = (exp.ReadCSV, exp.ReadParquet, exp.Command, exp.Into, exp.Lock)
 
 
-def translated(tree: exp.Expr, caller: Caller, values: Sequence[Any]) -> exp.Expr:
+def translated(tree: exp.Expr, caller: WireCaller, values: Sequence[Any]) -> exp.Expr:
     """A new tree that says the same about the tables in memory."""
     if sum(1 for _ in tree.walk()) > MOST_NODES:
         raise WireError("54001", "the statement has too many parts", hint="ask for less at once")
@@ -42,7 +42,7 @@ def translated(tree: exp.Expr, caller: Caller, values: Sequence[Any]) -> exp.Exp
     return without_order(holder)
 
 
-def as_known(node: exp.Expr, caller: Caller, values: Sequence[Any]) -> exp.Expr:
+def as_known(node: exp.Expr, caller: WireCaller, values: Sequence[Any]) -> exp.Expr:
     """One part of the tree; the parts within it were seen before."""
     for kind, change in CHANGES:
         if isinstance(node, kind):
@@ -249,7 +249,7 @@ def called(name: str, *arguments: exp.Expr) -> exp.Expr:
 # ---------------------------------------------------------------------- functions
 
 
-def known_function(node: exp.Expr, caller: Caller) -> exp.Expr:
+def known_function(node: exp.Expr, caller: WireCaller) -> exp.Expr:
     """What a client asks about itself and the server."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) else node.key
     if name in SAID:
@@ -269,7 +269,7 @@ def known_function(node: exp.Expr, caller: Caller) -> exp.Expr:
     return node
 
 
-SAID: dict[str, Callable[[Caller], str]] = {
+SAID: dict[str, Callable[[WireCaller], str]] = {
     "version": lambda _: f"PostgreSQL {VERSION} (Voile)",
     "currentversion": lambda _: f"PostgreSQL {VERSION} (Voile)",
     "current_schema": lambda _: "public",
