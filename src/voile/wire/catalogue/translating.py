@@ -20,7 +20,7 @@ NUMBER = re.compile(r"-?\d{1,10}")
 TEXTS = frozenset(["name", "char", "text", "citext", "bpchar", "varchar"])
 ROW_FUNCTIONS = frozenset(
     ["pg_get_keywords", "pg_timezone_names", "generate_series", "generateseries", "unnest",
-     "explodinggenerateseries", "generate_subscripts"]
+     "explodinggenerateseries", "explode", "generate_subscripts"]
 )  # fmt: skip
 READING = (exp.ReadCSV, exp.ReadParquet, exp.Command, exp.Into, exp.Lock)
 
