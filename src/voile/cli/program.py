@@ -61,6 +61,7 @@ PANELS: dict[str, dict[str, str]] = {
         "rows": "releases",
         "export": "exporting",
         "shell": "releases",
+        "wire": "wire",
     },
     "Interactive answers": {
         "serve": "serving",

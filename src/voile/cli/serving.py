@@ -295,6 +295,10 @@ def run(
     workers: Annotated[
         int, typer.Option(help="Processes that make answers, all from one ledger.")
     ] = 1,
+    postgres: Annotated[
+        int | None,
+        typer.Option("--wire", metavar="PORT", help="Answer PostgreSQL's clients there, too."),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Answer questions until Ctrl-C."""
@@ -312,10 +316,12 @@ def run(
         key=key,
         proxy=proxy,
     )
-    answer_until_stopped(folder, how, workers=workers, as_json=as_json)
+    answer_until_stopped(folder, how, postgres, workers=workers, as_json=as_json)
 
 
-def answer_until_stopped(folder: Path, how: WebOptions, *, workers: int, as_json: bool) -> None:
+def answer_until_stopped(
+    folder: Path, how: WebOptions, postgres: int | None, *, workers: int, as_json: bool
+) -> None:
     """Answer until a signal stops the server."""
     from voile.serve.server import serve as answer
 
@@ -328,7 +334,19 @@ def answer_until_stopped(folder: Path, how: WebOptions, *, workers: int, as_json
         else:
             show(None, lambda: listening_view(found, folder))
 
-    used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"), workers=workers)
+    clients = None
+    if postgres is not None:
+        from voile.wire.server import WireOptions
+
+        clients = WireOptions(how.address.host, postgres, how.certificate, how.key)
+    used = answer(
+        folder,
+        how,
+        ready=ready,
+        note=lambda text: say(f"note: {text}"),
+        workers=workers,
+        clients=clients,
+    )
     say(f"stopped; answers in the ledger of {folder}: {used:,}")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import ssl
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from voile.errors import UsageError, spelled
 from voile.serve.answerers import EACH, THREADS, WAITING, AnswererProcesses, check_workers
@@ -18,6 +20,10 @@ from voile.serve.worker import spare_collections
 from voile.serve.workers import QuestionWorkers
 from voile.web.limits import WorkPool
 from voile.web.server import WebOptions, listening, run_server, url_of
+
+if TYPE_CHECKING:
+    from voile.serve.setting import Setting
+    from voile.wire.server import WireOptions
 
 SWITCH = 0.001
 """Seconds that a thread computes while others wait."""
@@ -31,6 +37,8 @@ class ServerStatus:
     name: str
     queries: int
     used: int
+    postgres: int | None = None
+    """The port where PostgreSQL's clients are answered, if they are."""
 
 
 def serve(
@@ -40,13 +48,17 @@ def serve(
     ready: Callable[[ServerStatus], None],
     note: Callable[[str], None],
     workers: int = 1,
+    clients: WireOptions | None = None,
 ) -> int:
     """Answer until a signal comes; returns how many answers there are then.
 
-    With several `workers`, that many processes make the answers.
+    With several `workers`, that many processes make the answers. `clients` is where those that
+    speak PostgreSQL's protocol are answered, too.
     """
     check_certificate(how)
     check_workers(workers)
+    if clients is not None:
+        clients.checked(asks=True)
     place: Place = "alone" if workers == 1 else "first"
     with listening(how) as listener, opened(folder, place) as service:
         pool = WorkPool(THREADS, WAITING, each=EACH)
@@ -65,7 +77,11 @@ def serve(
             setting = service.setting
             found = ServerStatus(url_of(listener, how), setting.name, setting.queries, used)
             service.ledger.note("server", "started", url=found.url)
-            run_server(app, how, listener, lambda: ready(found), stopping=questions.close)
+            with answered_clients(clients, setting, app, note) as (port, begin):
+                found = replace(found, postgres=port)
+                run_server(
+                    app, how, listener, lambda: begun(begin, ready, found), stopping=questions.close
+                )
         finally:
             sys.setswitchinterval(before)
             questions.close()
@@ -75,6 +91,32 @@ def serve(
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
             service.ledger.note("server", "stopped")
         return service.ledger.budgets("").everyone.used
+
+
+def begun(
+    begin: Callable[[], None], ready: Callable[[ServerStatus], None], found: ServerStatus
+) -> None:
+    """The first requests may come."""
+    begin()
+    ready(found)
+
+
+@contextmanager
+def answered_clients(
+    options: WireOptions | None, setting: Setting, app: Any, note: Callable[[str], None]
+) -> Iterator[tuple[int | None, Callable[[], None]]]:
+    """Where PostgreSQL's clients are answered, and what is called when the application runs."""
+    if options is None:
+        yield None, lambda: None
+        return
+    from voile.serve.postgres_clients import InnerApp, postgres_clients  # noqa: PLC0415  (few)
+
+    inner = InnerApp(app)
+    with postgres_clients(options, setting, inner, note) as server:
+        try:
+            yield server.port, inner.begin
+        finally:
+            inner.end()
 
 
 def check_certificate(how: WebOptions) -> None:

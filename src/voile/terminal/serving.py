@@ -120,16 +120,18 @@ def listening_data(found: ServerStatus, folder: Path) -> dict[str, Any]:
         "name": found.name,
         "queries": found.queries,
         "used": found.used,
-    }
+    } | ({} if found.postgres is None else {"wire": found.postgres})
 
 
 def listening_view(found: ServerStatus, folder: Path) -> Any:
     """Where a server listens."""
     from rich.markup import escape
 
+    wire = {} if found.postgres is None else {"wire": f"port {found.postgres}; passwords: tokens"}
     return key_values(
         {
             "listening": f"{found.url}; what it answers: {found.url}/docs",
+            **wire,
             "server": f"{escape(str(folder))}, about {escape(found.name)}",
             "answers": f"{found.used:,} of {found.queries:,} given so far",
             "to stop": "Ctrl-C; nothing that was charged is lost",

@@ -244,3 +244,7 @@ class WorkPool:
     def close(self) -> None:
         """Wait for the work that was taken, and end the threads."""
         self._threads.shutdown()
+
+    def give_up(self) -> None:
+        """End without waiting: what is at work goes on, what waits is not begun."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
