@@ -155,6 +155,13 @@ def test_rows_that_mean_nothing_are_refused_with_the_reason(
         assert [field.type for field in session.fields("select * from people limit 10")] == TYPES
 
 
+def test_a_column_of_rows_that_is_not_there_is_named(session: SqlSession) -> None:
+    with pytest.raises(QueryError, match=r"no column 'agee'.*line 1, column 8") as refused:
+        session.run("select agee from people limit 3")
+    assert "did you mean 'age'?" in refused.value.hint
+    assert session.fields("select age as a from people order by a limit 1")[0].name == "a"
+
+
 def test_a_subquery_in_a_select_of_rows_is_refused(releases: dict[str, Any]) -> None:
     with SqlSession(releases["perturbed"]) as session:
         for sql in (

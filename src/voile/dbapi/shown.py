@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from voile.dbapi.results import Field, ResultSet, fields_of, table_result
 from voile.dbapi.sources import AskedTable
 from voile.dbapi.statements import rewritten
 from voile.engines import SqlTables, open_tables
-from voile.errors import QueryError
+from voile.errors import QueryError, did_you_mean
 from voile.query.language import ALLOWED, NAMED, why_not
 from voile.query.text import place, refusal, short
 
@@ -37,6 +38,7 @@ class ShownRows:
     def select(self, sql: str, tree: exp.Select, *, run: bool) -> ResultSet:
         """The rows that a SELECT chooses; without `run` its columns."""
         check_rows_only(sql, tree)
+        check_columns(sql, tree, [field.name for field in self._table.fields])
         text = rewritten(tree)
         try:
             tables, words = self._tables()
@@ -80,3 +82,18 @@ def check_rows_only(sql: str, tree: exp.Expr) -> None:
         if named or isinstance(node, (*ROW_PARTS, *ALLOWED)):
             continue
         raise refusal(sql, f"{short(node)} cannot be used here", place(sql, [node]), why_not(node))
+
+
+def check_columns(sql: str, tree: exp.Expr, names: Sequence[str]) -> None:
+    """Refuse columns that nothing is called, by name and place."""
+    given = {name.casefold() for name in names}
+    given |= {one.alias.casefold() for one in tree.find_all(exp.Alias)}
+    for column in tree.find_all(exp.Column):
+        star = isinstance(column.this, exp.Star)
+        if not star and column.name.casefold() not in given:
+            raise refusal(
+                sql,
+                f"there is no column {column.name!r}",
+                place(sql, [column]),
+                did_you_mean(column.name, names),
+            )

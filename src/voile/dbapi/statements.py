@@ -176,7 +176,7 @@ def released(sql: str, table: exp.Table, names: Collection[str]) -> str:
         sql,
         f"there is no table {shown}",
         place(sql, [table], "from"),
-        f"{did_you_mean(table.name, list(names))} Nothing else is read: no file, no function",
+        f"{did_you_mean(table.name, list(names))} (nothing else is read: no file, no function)",
     )
 
 
