@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.running import voile
+from voile.cli.program import FIRST, HOMES
 
 SEED = ["--simulate-seed", "1"]
 
@@ -258,6 +259,7 @@ def rename(self, target):
         os.kill(os.getpid(), number)
     return done
 staging.Path.rename = rename
+from voile.cli.program import FIRST, HOMES
 from voile.cli import main
 main()
 """
@@ -324,10 +326,13 @@ def test_datasets_are_listed() -> None:
 
 
 def test_every_command_has_help() -> None:
+    """One screen names them all."""
     listed = voile("--help").stdout
-    for command in ("inspect", "schema", "publish", "verify", "describe", "query", "explain",
-                    "datasets", "demo"):  # fmt: skip
-        assert command in listed
+    assert set(HOMES) <= set(listed.split())
+    assert {name for names in FIRST.values() for name in names} < set(HOMES)
+    assert len(listed.splitlines()) <= 40
+    assert all(len(line) <= 80 for line in listed.splitlines())
+    for command in ("inspect", "publish", "verify", "describe", "query", "datasets", "demo"):
         assert voile(command, "--help").returncode == 0
 
 

@@ -89,6 +89,48 @@ PANELS: dict[str, dict[str, str]] = {
     },
 }
 """The module of this folder that has a command, by panel and name."""
+FIRST: dict[str, dict[str, str]] = {
+    "Look": {
+        "inspect": "a table's columns, and the command to type next",
+        "plan": "what a release would cost in error, before it is made",
+        "risk": "how well the rows of a table can be told apart",
+    },
+    "Publish": {
+        "studio": "all of it in a browser, on this machine alone",
+        "publish": "a table as a release that keeps a promise",
+        "generalize": "a table as a coarser one, for k, ℓ and t",
+        "perturb": "each row by itself, so that nobody need be trusted",
+        "register": "what has left of each data set, and limits on it",
+    },
+    "Ask": {
+        "query": "a release in SQL; answers have error bars",
+        "shell": "the same at a prompt",
+        "export": "CSV, Parquet, SQL, Stata, Croissant, DDI",
+        "rows": "synthetic rows, nobody's",
+        "wire": "psql, Tableau, Excel, R and JDBC ask releases",
+        "ask": "a server",
+    },
+    "Check": {
+        "verify": "a release's files, terms, rows and signatures",
+        "describe": "the promise, its limits, and how to count, in words",
+        "guarantees": "all that is promised, against whom, and what is not",
+        "attack": "what somebody who knows something would learn",
+    },
+    "Serve": {
+        "serve": "so many noisy answers of a table that stays here",
+        "collect": "a survey whose answers are perturbed before they come",
+    },
+    "Research": {
+        "frontier": "privacy and utility of many releases of a table",
+        "audit": "whether a mechanism keeps its promise",
+        "reproduce": "the papers' figures, made again and judged",
+    },
+    "Begin": {
+        "demo": "see it work",
+        "datasets": "tables to practise on",
+    },
+}
+"""What --help shows, by what people do; all other commands are named in one line."""
 HOMES = {name: home for panel in PANELS.values() for name, home in panel.items()}
 PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
 
@@ -120,6 +162,11 @@ class Program(TyperGroup):
         """A command as --help lists it: without its arguments."""
         return listed(cmd_name) if cmd_name in HOMES else None
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """One screen: what people do, then the names of the rest."""
+        del formatter  # which would list every command at length
+        print_listing(str(self.help), ctx.command_path)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it says names options as flags."""
         with in_shell():
@@ -129,6 +176,28 @@ class Program(TyperGroup):
         """The command that is called, built."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and self.commands[str(name)], rest
+
+
+def print_listing(about: str, program: str) -> None:
+    """What --help of the program shows."""
+    from rich.console import Console
+    from rich.table import Table
+
+    listing = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for style in ("bold", "cyan", ""):
+        listing.add_column(style=style, no_wrap=bool(style))
+    for title, names in FIRST.items():
+        for name, words in names.items():
+            listing.add_row(title if name == next(iter(names)) else "", name, words)
+    shown = {name for names in FIRST.values() for name in names}
+    rest = " ".join(name for name in HOMES if name not in shown)
+    console = Console(highlight=False)
+    console.print(f"Usage: {program} COMMAND …\n\n{about}\n", markup=False)
+    console.print(listing)
+    console.print(f"\n[bold]Also[/bold]  {rest}\n")
+    console.print(
+        f"{program} COMMAND --help says more; --version; --install-completion", markup=False
+    )
 
 
 class Built(Mapping[str, Any]):
