@@ -327,7 +327,7 @@ def test_datasets_are_listed() -> None:
 
 def test_every_command_has_help() -> None:
     """One screen names them all."""
-    listed = voile("--help").stdout
+    listed = voile("--help", columns=80).stdout
     assert set(HOMES) <= set(listed.split())
     assert {name for names in FIRST.values() for name in names} < set(HOMES)
     assert len(listed.splitlines()) <= 40
