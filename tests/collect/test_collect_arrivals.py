@@ -72,6 +72,40 @@ def test_any_submissions_in_any_order(tmp_path: Path, seed: int) -> None:
             assert connection.execute("SELECT count(*) FROM rows").fetchone() == (len(model),)
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+def test_rows_that_are_written_and_not_remembered_are_not_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repeated: bool
+) -> None:
+    """Memory fails after a commit: who sends again is refused until the store is opened anew."""
+    generator, folder = np.random.default_rng(4), tmp_path / "store"
+    first, second = some_rows(generator, 3), some_rows(generator, 2)
+    again = {**dict(list(first.items())[:1]), **second} if repeated else second
+
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    with opened(folder, SPEC) as store:
+        sent(store, first)
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "_forget_waiting", fails)
+            patched.setattr(store, "_waiting", FailingSet(store._waiting))
+            with pytest.raises(MemoryError):
+                sent(store, again)
+        with pytest.raises(RefusalError, match="does not work: MemoryError"):
+            sent(store, second)
+    with opened(folder, SPEC) as store:
+        assert store.count == 5
+        assert sent(store, second) == [SubmissionReceipt(0, 2)]
+    check_snapshot(folder, first | second)
+
+
+class FailingSet(set[bytes]):
+    """A set that cannot grow."""
+
+    def update(self, *_: object) -> None:
+        raise MemoryError
+
+
 class ClosingConnection:
     """A connection that is closed at the end."""
 

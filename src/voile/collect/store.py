@@ -166,6 +166,9 @@ class Store:
         except sqlite3.Error as error:
             sqlite.roll_back(self._db)
             raise self._failed(error) from None
+        except BaseException:
+            sqlite.roll_back(self._db)
+            raise
         self.count += sum(done.accepted for done in outcomes if isinstance(done, SubmissionReceipt))
         if self._sorted is not None or len(self._waiting) >= self._most_waiting:
             self._settle_some()
@@ -187,7 +190,8 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute(ARRIVE, [arrival.ids, arrival.codes])
         self._db.execute("COMMIT")
-        self._waiting.update(ids)
+        with self._remembering():
+            self._waiting.update(ids)
         return [SubmissionReceipt(len(submission.ids), 0) for submission in submissions]
 
     def _placed(self, submissions: Sequence[Submission]) -> list[SubmissionReceipt | RefusalError]:
@@ -196,9 +200,10 @@ class Store:
         self._place_arrivals()
         outcomes = [self._add_one(submission) for submission in submissions]
         self._db.execute("COMMIT")
-        self._forget_waiting()
-        for submission in submissions:
-            self._see(b"".join(submission.ids))
+        with self._remembering():
+            self._forget_waiting()
+            for submission in submissions:
+                self._see(b"".join(submission.ids))
         return outcomes
 
     def settle(self) -> None:
@@ -211,7 +216,8 @@ class Store:
         with self._settling():
             self._place_arrivals()
             self._db.execute("COMMIT")
-            self._forget_waiting()
+            with self._remembering():
+                self._forget_waiting()
 
     def _settle_some(self) -> None:
         """Put a slice of them into their places: next to each other, so that few pages change.
@@ -228,9 +234,22 @@ class Store:
                 self._db.execute(REST, [self._last, rest.ids, rest.codes])
             self._place(some)
             self._db.execute("COMMIT")
-            self._waiting.difference_update(some.keys())
-            self._see(some.ids)
-            self._sorted = rest if len(rest) else None
+            with self._remembering():
+                self._see(some.ids)
+                self._waiting.difference_update(some.keys())
+                self._sorted = rest if len(rest) else None
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        """After a commit: what is known here of the rows on disk is made true again.
+
+        Where that fails, nothing more is taken: rows that nobody remembers would be taken twice.
+        """
+        try:
+            yield
+        except BaseException as error:
+            self.broken = f"{type(error).__name__} after rows were written"
+            raise
 
     @contextmanager
     def _settling(self) -> Iterator[None]:
