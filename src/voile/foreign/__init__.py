@@ -22,7 +22,9 @@ PACKAGES = {
 }
 """The package that reads each; all come with the extra `files`."""
 METADATA = b"voile.foreign"
-"""Where an Arrow file says what was found besides rows, as JSON."""
+"""Where a stream of Arrow says what was found besides rows, as JSON."""
+READY = b"rows\n"
+"""What the process says before it sends the stream."""
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,23 @@
 """The process that reads one file: `python -m voile.foreign.reader`, with a request as JSON.
 
-It bounds its own memory before it opens anything, and writes an Arrow file.
+It bounds its own memory before it opens anything. It says that it is ready, and sends a stream of
+Arrow; or it says in JSON what is wrong.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from voile.errors import UsageError, VoileError, in_shell
-from voile.foreign import METADATA, WORKBOOKS, ForeignTable, R
+from voile.foreign import METADATA, READY, WORKBOOKS, ForeignTable, R
 from voile.system import here as system
 
 MEMORY = 6 * 2**30
@@ -43,20 +45,30 @@ def read(file: Path, member: str, options: Mapping[str, Any]) -> ForeignTable:
     return read_labelled(file, options)
 
 
+def own_output() -> BinaryIO:
+    """Standard output for us alone: what a library prints goes to standard error."""
+    mine = os.dup(1)
+    os.dup2(2, 1)
+    return os.fdopen(mine, "wb")
+
+
 def main() -> int:
     """Read what the request names; what went wrong is JSON as well."""
-    asked = json.loads(sys.stdin.read())
+    asked, out = json.loads(sys.stdin.read()), own_output()
     system.limit_memory(asked.get("memory", MEMORY))
     try:
         with in_shell() if asked["shell"] else nullcontext():
             found = read(Path(asked["file"]), asked["member"], asked["options"])
         facts = json.dumps(found.facts()).encode()
         rows = found.rows.replace_schema_metadata({METADATA: facts})
-        with pa.OSFile(asked["to"], "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        out.write(READY)
+        with pa.ipc.new_stream(out, rows.schema) as writer:
             writer.write_table(rows)
+        out.close()
     except VoileError as error:
         kind, message, hint = type(error).__name__, error.message, error.hint
-        print(json.dumps({"error": kind, "message": message, "hint": hint}))
+        out.write(json.dumps({"error": kind, "message": message, "hint": hint}).encode() + b"\n")
+        out.close()
         return 1
     except MemoryError:
         return 3

@@ -1,4 +1,4 @@
-"""Other programs' files, read by a process of their own that leaves an Arrow file."""
+"""Other programs' files, read by a process of their own that sends a stream of Arrow."""
 
 from __future__ import annotations
 
@@ -6,45 +6,62 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 import voile.errors
 from voile.errors import TableError, VoileError, is_shell
 from voile.extras import check_installed
-from voile.foreign import PACKAGES, R
+from voile.foreign import PACKAGES, READY, R
 
 KINDS = {name: getattr(voile.errors, name) for name in voile.errors.__all__ if name[0].isupper()}
 """The errors that the process may hand over, by name."""
 
 
-def to_arrow(file: Path, member: str, options: Mapping[str, Any], target: Path) -> Path:
-    """Have a file turned into an Arrow file: a sheet or object of it where one is named."""
+@contextmanager
+def rows_of(file: Path, member: str, options: Mapping[str, Any]) -> Iterator[Any]:
+    """The rows of a file as a stream of Arrow: a sheet or object of it where one is named.
+
+    They come through a pipe: no copy of them is on disk, and the reader ends when nobody listens.
+    """
     package = PACKAGES[file.suffix.lower()]
     also = ("pandas",) if file.suffix.lower() in R else ()
     check_installed(f"reading {file.suffix.lower()}", (package, *also), "files")
-    asked = {
-        "file": str(file),
-        "member": member,
-        "options": dict(options),
-        "to": str(target),
-        "shell": is_shell(),
-    }
+    asked = {"file": str(file), "member": member, "options": dict(options), "shell": is_shell()}
     # Where the package lies: a program may have put it on its path by itself.
     home = str(Path(voile.errors.__file__).parents[1])
     paths = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-m", "voile.foreign.reader"],
-        input=json.dumps(asked),
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise refusal(file, done.returncode, done.stdout, done.stderr)
-    return target
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as warned,
+        subprocess.Popen(
+            # -P: no module of the folder in which a strange file may lie.
+            [sys.executable, "-P", "-m", "voile.foreign.reader"],
+            env={**os.environ, "PYTHONPATH": paths},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=warned,
+        ) as process,
+    ):
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101
+        try:
+            with process.stdin as told, suppress(OSError):
+                told.write(json.dumps(asked).encode())
+            said = process.stdout.readline()
+            if said != READY:
+                status = process.wait()
+                warned.seek(0)
+                raise refusal(file, status, said.decode(errors="replace"), warned.read())
+            try:
+                yield pa.ipc.open_stream(process.stdout)
+            except pa.ArrowInvalid:  # it ended in the midst
+                raise refusal(file, 3, "", "") from None
+        finally:
+            process.kill()
 
 
 def refusal(file: Path, status: int, said: str, warned: str) -> VoileError:

@@ -128,7 +128,9 @@ class AnswererProcess:
         with other:
             path = os.pathsep.join(filter(None, sys.path))
             self.process = system.start_with_socket(
-                [sys.executable, "-c", RUN, str(folder)], other, os.environ | {"PYTHONPATH": path}
+                [sys.executable, "-P", "-c", RUN, str(folder)],
+                other,
+                os.environ | {"PYTHONPATH": path},
             )
         self._connecting = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None

@@ -73,7 +73,7 @@ class Worker:
             # Arrow's own pool reserves more at once than a question may take.
             environment["ARROW_DEFAULT_MEMORY_POOL"] = "system"
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-            command = [sys.executable, "-c", RUN]
+            command = [sys.executable, "-P", "-c", RUN]
             self._process = system.start_with_socket(command, other, environment)
         self._own = own
         send(own, json.dumps(setting.to_public()).encode())

@@ -99,7 +99,13 @@ class Asker:
         self.history: OrderedDict[tuple[str, float], Asked] = OrderedDict()
         """What was asked by hand, the newest last."""
         self.latest: Asked | None = None
-        self._command = [*command] or [sys.executable, "-m", "voile.studio.answers", str(path)]
+        self._command = [*command] or [
+            sys.executable,
+            "-P",
+            "-m",
+            "voile.studio.answers",
+            str(path),
+        ]
         self._line: SimpleQueue[Asked | None] = SimpleQueue()
         self._known: OrderedDict[str, Asked] = OrderedDict()
         self._lock = threading.Lock()

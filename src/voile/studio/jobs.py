@@ -207,7 +207,7 @@ def new_process() -> subprocess.Popen[str]:
     """
     folder = tempfile.mkdtemp(prefix="voile-studio-")
     return subprocess.Popen(  # noqa: S603  (our own program, and a folder that we made)
-        [sys.executable, "-m", "voile.studio.work", folder],
+        [sys.executable, "-P", "-m", "voile.studio.work", folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

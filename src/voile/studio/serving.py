@@ -47,7 +47,7 @@ class Servers:
             if (known := self.get(folder)) is not None:
                 return known
             process = subprocess.Popen(  # noqa: S603  (our own program, and a folder of the studio)
-                [sys.executable, "-m", "voile.studio.serving", str(folder)],
+                [sys.executable, "-P", "-m", "voile.studio.serving", str(folder)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
             )  # fmt: skip
             said = first_line(process)

@@ -1,19 +1,16 @@
-"""Workbooks, and tables of SPSS, Stata and R: turned into an Arrow file, and read as that."""
+"""Workbooks, and tables of SPSS, Stata and R: read by a process of their own."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pyarrow as pa
-
 from voile.engines.duckdb.sources import cells
 from voile.engines.duckdb.sources.common import Connection, check_names, copy_stream
 from voile.engines.duckdb.sources.text import TextNotes, columns_of, settle
 from voile.engines.duckdb.sources.typed import MEANINGS, refuse_options, remove_texts
-from voile.files import temporary_folder
 from voile.foreign import METADATA, WORKBOOKS
-from voile.foreign.reading import to_arrow
+from voile.foreign.reading import rows_of
 from voile.options.reading import ReadingOptions
 
 LAYOUT = {True: ("header", "skip"), False: ("encoding",)}
@@ -28,12 +25,10 @@ def attach_foreign(
     refuse_options(options, str(file), LAYOUT[is_workbook])
     given = options.given_keywords()
     layout = {name: given[name] for name in LAYOUT[is_workbook] if name in given}
-    with temporary_folder() as folder:
-        arrow = to_arrow(file, member, layout, folder / "table.arrow")
-        with pa.memory_map(str(arrow)) as stored, pa.ipc.open_file(stored) as batches:
-            check_names(batches.schema.names, str(file))
-            facts = json.loads(batches.schema.metadata[METADATA])
-            copy_stream(con, batches.read_all())
+    with rows_of(file, member, layout) as rows:
+        check_names(rows.schema.names, str(file))
+        facts = json.loads(rows.schema.metadata[METADATA])
+        copy_stream(con, rows.read_all())
     made.notes.extend(facts["notes"])
     made.labels, made.categories = facts["labels"], facts["categories"]
     made.has_codes = not is_workbook
