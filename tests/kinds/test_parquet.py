@@ -15,9 +15,6 @@ from voile.engines.encode import values_at
 from voile.kinds import parquet
 from voile.kinds.parquet import (
     arrow_schema,
-    is_numbered,
-    number_by_appearance,
-    number_in_numpy,
     tuples,
     write_part,
 )
@@ -49,20 +46,15 @@ def written(*parts: Any) -> bytes:
     return file.getvalue()
 
 
-def test_whole_numbers_and_dates_with_few_values_are_numbered() -> None:
-    assert [a.name for a in SCHEMA if is_numbered(a)] == ["age", "size", "day"]
-
-
 @pytest.mark.parametrize("rows", [0, 1, 1000, FEW + 5000])
 @pytest.mark.parametrize("ordered", [False, True])
-def test_a_dictionary_gives_the_bytes_of_its_values(rows: int, ordered: bool) -> None:
+def test_pieces_of_keys_give_the_same_bytes(rows: int, ordered: bool) -> None:
     keys = INDEX.encode(codes_of(rows))
     if ordered:
         keys.sort()
     with patch.object(parquet, "ROW_GROUP", 40_000):
         found = written(keys[: rows // 3], keys[rows // 3 :])
-        with patch.object(parquet, "is_numbered", lambda _: False):
-            assert written(keys) == found
+        assert written(keys) == found
     table = pq.read_table(io.BytesIO(found))
     assert table.schema.equals(arrow_schema(SCHEMA))
     assert table.equals(tuples(SCHEMA, INDEX.decode(keys)))
@@ -73,19 +65,3 @@ def test_tuples_have_the_values_of_their_codes() -> None:
     table = tuples(SCHEMA, codes)
     for attribute, code in zip(SCHEMA, codes, strict=True):
         assert table.column(attribute.name).to_pylist() == values_at(attribute, code).to_pylist()
-
-
-@pytest.mark.parametrize("null", [4, 5])
-@pytest.mark.parametrize("rows", [0, 1, 7, 200])
-def test_codes_are_numbered_alike_without_numba(rows: int, null: int) -> None:
-    codes = np.random.default_rng(rows).integers(0, 5, rows).astype(np.int8)
-    found = []
-    for number in (number_by_appearance, number_in_numpy):
-        numbers = np.empty(rows, np.int8)
-        listed = number(codes, null, np.full(5, -1), numbers)
-        found.append((listed.tolist(), numbers.tolist()))
-    assert found[0] == found[1]
-    seen = list(dict.fromkeys(code for code in codes.tolist() if code != null))
-    assert found[0][0] == seen
-    places = {code: place for place, code in enumerate(seen)} | {null: 0}
-    assert found[0][1] == [places[code] for code in codes.tolist()]

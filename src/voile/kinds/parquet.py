@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.arrays import Ints, parts_of_groups
+from voile.arrays import parts_of_groups
 from voile.arrow import arrow_array, numpy_array
-from voile.compiled import compiled
 from voile.engines.encode import (
     OUTSIDE,
     codes,
@@ -25,7 +24,7 @@ from voile.engines.encode import (
 from voile.errors import ReleaseError
 from voile.kinds.footers import unpacked_bytes
 from voile.schema import Attribute, Keys, Schema, TupleIndex
-from voile.schema.index import FEW, Codes, code_type
+from voile.schema.index import code_type
 
 ROW_GROUP = 2**20
 MOST_BESIDE = 2**27
@@ -99,12 +98,12 @@ def arrow_schema(schema: Schema) -> Any:
 
 
 def written_schema(schema: Schema) -> Any:
-    """As `arrow_schema`, with dictionaries for the columns that are written from some."""
+    """As `arrow_schema`, with texts as the dictionaries that they are written from."""
     fields = []
     for attribute, field in zip(schema, arrow_schema(schema), strict=True):
         codes = pa.from_numpy_dtype(code_type(attribute.size))
-        listed = attribute.kind == "categorical" or is_numbered(attribute)
-        fields.append(field.with_type(pa.dictionary(codes, field.type)) if listed else field)
+        texts = pa.dictionary(codes, field.type)
+        fields.append(field.with_type(texts) if attribute.kind == "categorical" else field)
     return pa.schema(fields)
 
 
@@ -159,8 +158,6 @@ class Decoder:
 
     def __call__(self, codes: Any) -> Any:
         attribute = self._attribute
-        if is_numbered(attribute):
-            return numbered(attribute, codes)
         if is_computed(attribute):
             return computed_values(attribute, codes)
         assert self._values is not None  # noqa: S101
@@ -175,64 +172,6 @@ class Decoder:
         return self._values.take(arrow_array(codes))
 
 
-# ---------------------------------------------------------------------- numbers by dictionary
-# Whole numbers and dates with few values are handed to Parquet as dictionaries, which takes no
-# eight bytes for each row. A dictionary lists the values in the order in which rows have them, so
-# that the file has the bytes that it would have had with the values themselves.
-
-
-def is_numbered(attribute: Attribute) -> bool:
-    """Whether a column's values, all different, are handed to Parquet as a dictionary."""
-    whole = column_type(attribute) in (pa.int64(), pa.date32())
-    return whole and attribute.size <= LISTED
-
-
-def numbered(attribute: Attribute, codes: Codes) -> Any:
-    """A column of such values."""
-    null = attribute.size - 1 if attribute.null else attribute.size
-    number = number_in_numpy if len(codes) <= FEW else number_by_appearance
-    places = np.full(attribute.size, -1, dtype=np.int64)
-    numbers = np.empty(len(codes), dtype=code_type(attribute.size))
-    listed = number(codes, null, places, numbers)
-    missing = codes == null if attribute.null else None
-    return dictionary_array(arrow_array(numbers, missing), values_at(attribute, listed))
-
-
 def dictionary_array(places: Any, values: Any) -> Any:
     """Values by their places, which are not checked again: they are within the dictionary."""
     return pa.DictionaryArray.from_arrays(places, values, safe=False)
-
-
-def number_in_numpy(codes: Codes, null: int, places: Ints, numbers: Codes) -> Ints:
-    """As `number_by_appearance`, for few rows and where there is no Numba."""
-    # Where a place is given several times, the last one is kept: so the first row of each code.
-    places[codes[::-1]] = np.arange(len(codes))[::-1]
-    found = np.flatnonzero(places >= 0)
-    found = found[found != null]
-    listed: Ints = found[np.argsort(places[found])]
-    places[:] = 0
-    places[listed] = np.arange(len(listed))
-    numbers[:] = places[codes]
-    return listed
-
-
-@compiled(instead=number_in_numpy)
-def number_by_appearance(codes: Codes, null: int, places: Ints, numbers: Codes) -> Ints:
-    """Number codes in the order in which they appear, and list them; a NULL has the number 0.
-
-    `places` is −1 for every code.
-    """
-    listed = np.empty(places.size, dtype=np.int64)
-    count = 0
-    for row in range(codes.size):
-        code = np.int64(codes[row])
-        number = places[code]
-        if number < 0:
-            number = 0
-            if code != null:
-                number = count
-                listed[count] = code
-                count += 1
-            places[code] = number
-        numbers[row] = number
-    return listed[:count].copy()
