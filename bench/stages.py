@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 STAGES = {
     "draw: AES key stream": "voile.noise.keyed:Stream.words",
-    "draw: binary digits of gaps": "voile.noise.gaps:read_digits",
+    "draw: binary digits of gaps": "voile.noise.gaps:read_digit",
     "draw: gaps to places": "voile.noise.gaps:walk",
     "draw: the rest": "voile.mechanisms:AlphaBeta.noise_rows",
     "merge": "voile.mechanisms:AlphaBeta.view",
-    "cut into row groups": "voile.kinds.parquet:in_groups",
-    "decode: keys to codes": "voile.schema:TupleIndex.decode",
+    "cut into row groups": "voile.kinds.parquet:parts_of_groups",
+    "decode: keys to codes": "voile.schema:TupleIndex.decode_parts",
     "decode: codes to columns": "voile.kinds.parquet:Decoder.__call__",
     "Parquet write": "pyarrow.parquet:ParquetWriter.write_table",
     "Parquet close": "pyarrow.parquet:ParquetWriter.close",

@@ -28,8 +28,8 @@ from voile.noise.kernels import (
     keep_or_divide_in_numpy,
     keep_or_multiply,
     keep_or_multiply_in_numpy,
-    read_digits,
-    read_digits_in_numpy,
+    read_digit,
+    read_digit_in_numpy,
     walk,
     walk_in_numpy,
 )
@@ -37,6 +37,7 @@ from voile.noise.replacement import Replacement, WordShares, cheapest_shares, pe
 from voile.schema import TupleIndex
 from voile.schema.index import (
     FEW,
+    LONG,
     AttributeGroup,
     look_up,
     look_up_in_numpy,
@@ -66,8 +67,9 @@ def test_digits_are_the_same(seed: int, digits: int, draws: int) -> None:
     coins = words_below(rng, 64, (digits, draws))
     thresholds = words_below(rng, 64, (digits,))
     expected, found = np.zeros(draws, np.uint64), np.zeros(draws, np.uint64)
-    read_digits(coins, thresholds, expected)
-    read_digits_in_numpy(coins, thresholds, found)
+    for digit in range(digits):
+        read_digit(coins[digit], thresholds[digit], digit, expected)
+        read_digit_in_numpy(coins[digit], thresholds[digit], digit, found)
     assert found.tolist() == expected.tolist()
 
 
@@ -143,10 +145,20 @@ def test_codes_are_kept_and_replaced_alike(
 
 
 @given(
-    seed=SEEDS, sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4), rows=st.integers(0, 50)
+    seed=SEEDS,
+    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4),
+    rows=st.integers(0, 50),
+    repeated=st.sampled_from([1, 2 * LONG]),
+    ordered=st.booleans(),
 )
-def test_tuples_are_decoded_alike(seed: int, sizes: list[int], rows: int) -> None:
-    numbers = words_below(np.random.default_rng(seed), 62, (rows,))
+def test_tuples_are_decoded_alike(
+    seed: int, sizes: list[int], rows: int, repeated: int, ordered: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    numbers = np.repeat(words_below(rng, int(rng.integers(4, 63)), (rows,)), repeated)
+    rows *= repeated
+    if ordered:
+        numbers.sort()
     rest, again = numbers.copy(), numbers.copy()
     group = AttributeGroup(tuple(sizes))
     size = np.uint64(group.size)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.arrays import in_groups
+from voile.arrays import parts_of_groups
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import (
     OUTSIDE,
@@ -19,6 +19,7 @@ from voile.engines.encode import (
     computed_values,
     domain_array,
     is_computed,
+    values_at,
 )
 from voile.errors import ReleaseError
 from voile.kinds.footers import unpacked_bytes
@@ -125,12 +126,11 @@ def write_part(path: Path | BinaryIO, schema: Schema, batches: Iterable[Keys]) -
         # They take as long as all the rest of writing. Other tools would skip row groups by them.
         write_statistics=False,
     ) as writer:
-        for keys in in_groups(batches, ROW_GROUP):
-            decoded = [
-                decode(code) for decode, code in zip(decoders, index.decode(keys), strict=True)
-            ]
+        for parts in parts_of_groups(batches, ROW_GROUP):
+            codes = index.decode_parts(parts)
+            decoded = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
             writer.write_table(pa.table(decoded, schema=columns), row_group_size=ROW_GROUP)
-            rows += len(keys)
+            rows += len(codes[0])
     return rows
 
 
@@ -144,12 +144,12 @@ def write_table(path: Path, schema: Schema, codes: Sequence[Any], key: str, keys
 
 def tuples(schema: Schema, codes: Sequence[Any]) -> Any:
     """The tuples with these codes, as an Arrow table."""
-    columns = [Decoder(a)(code) for a, code in zip(schema, codes, strict=True)]
-    return pa.table(columns, schema=written_schema(schema)).cast(arrow_schema(schema))
+    columns = [values_at(a, code) for a, code in zip(schema, codes, strict=True)]
+    return pa.table(columns, schema=arrow_schema(schema))
 
 
 class Decoder:
-    """Codes of one attribute back to its values."""
+    """Codes of one attribute back to its values; that they are codes of some is not checked."""
 
     def __init__(self, attribute: Attribute) -> None:
         self._attribute = attribute
@@ -164,9 +164,14 @@ class Decoder:
         if attribute.kind == "categorical":
             # Parquet takes a dictionary of texts as it is: no value is hashed again.
             if not attribute.null:
-                return pa.DictionaryArray.from_arrays(arrow_array(codes), self._values)
+                return dictionary_array(arrow_array(codes), self._values)
             missing = codes == attribute.size - 1
-            return pa.DictionaryArray.from_arrays(
+            return dictionary_array(
                 arrow_array(codes, missing), self._values.slice(0, attribute.size - 1)
             )
         return self._values.take(arrow_array(codes))
+
+
+def dictionary_array(places: Any, values: Any) -> Any:
+    """Values by their places, which are not checked again: they are within the dictionary."""
+    return pa.DictionaryArray.from_arrays(places, values, safe=False)

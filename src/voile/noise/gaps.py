@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from voile.arrays import Bools, Words
-from voile.noise.kernels import WORD_DIGITS, read_digits, walk
+from voile.noise.kernels import WORD_DIGITS, read_digit, walk
 from voile.noise.keyed import Stream
 
 # ---------------------------------------------------------------------- coins
@@ -78,7 +78,8 @@ class Bernoulli:
 
 
 BATCH_WORDS = 2**18
-"""Random words drawn at a time: 2 MiB, so that they are still in the cache when compared."""
+"""Random words of a batch of draws, 2 MiB. Those of one digit are drawn and compared at a time,
+which stay in the processor's own cache."""
 
 DIGITS = 70
 """Decimal digits of working precision; thresholds need 39."""
@@ -141,14 +142,14 @@ class Gaps:
         digits = len(self._thresholds)
         draws = max(1, BATCH_WORDS // digits)
         thresholds = self._thresholds.for_batch(stream)
-        coins = stream.words(digits * draws).reshape(digits, draws)
         gaps = np.zeros((len(self.widths), draws), dtype=np.uint64)
         start = 0
         for word in reversed(range(len(self.widths))):
             stop = start + int(self.widths[word])
-            read_digits(coins[start:stop], thresholds[start:stop], gaps[word])
+            for digit in range(start, min(stop, digits)):
+                read_digit(stream.words(draws), thresholds[digit], digit - start, gaps[word])
             start = min(stop, digits)
         beyond = np.zeros(draws, dtype=np.uint64)
         for digit in range(start, digits):
-            beyond |= coins[digit] < thresholds[digit]
+            beyond |= stream.words(draws) < thresholds[digit]
         return gaps, beyond

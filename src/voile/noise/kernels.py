@@ -24,19 +24,17 @@ WORD_DIGITS = 63
 """Digits of a gap that a word can take; a gap with a higher digit leaves any range."""
 
 
-def read_digits_in_numpy(coins: Words, thresholds: Words, numbers: Words) -> None:
-    """As `read_digits`."""
-    for digit in range(coins.shape[0]):
-        numbers |= (coins[digit] < thresholds[digit]).astype(np.uint64) << np.uint64(digit)
+def read_digit_in_numpy(coins: Words, threshold: np.uint64, digit: int, numbers: Words) -> None:
+    """As `read_digit`."""
+    numbers |= (coins < threshold).astype(np.uint64) << np.uint64(digit)
 
 
-@compiled(instead=read_digits_in_numpy)
-def read_digits(coins: Words, thresholds: Words, numbers: Words) -> None:
-    """Binary digits, one row of coins each, into numbers; row by row so that it vectorises."""
-    for digit in range(coins.shape[0]):
-        threshold, shift = thresholds[digit], np.uint64(digit)
-        for draw in range(coins.shape[1]):
-            numbers[draw] |= np.uint64(coins[digit, draw] < threshold) << shift
+@compiled(instead=read_digit_in_numpy)
+def read_digit(coins: Words, threshold: np.uint64, digit: int, numbers: Words) -> None:
+    """One binary digit of each number, from a coin for each."""
+    shift = np.uint64(digit)
+    for draw in range(coins.size):
+        numbers[draw] |= np.uint64(coins[draw] < threshold) << shift
 
 
 def walk_in_numpy(

@@ -28,6 +28,11 @@ TABLE = 2**16
 FEW = 2**16
 """Rows that NumPy decodes before Numba is loaded."""
 
+PIECE = 2**15
+"""Rows decoded at a time: what is found of them is still in the cache when it is read again."""
+LONG = 8
+"""Rows of a run, on average, from which on runs are decoded and not rows."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -55,23 +60,28 @@ class Limb:
             word += code.astype(np.uint64)
         return word
 
-    def decode(self, word: Words) -> list[Codes]:
-        """Divide once per group of attributes, then look each attribute's code up."""
-        codes: list[Codes] = []
-        rest = word.astype(np.uint64)  # a copy, and places that were counted with a sign
-        for group in reversed(self._groups):
-            found = np.empty((len(group.sizes), len(word)), dtype=group.tables.dtype)
-            if len(group.sizes) == 1:
-                take = take_digit_in_numpy if len(word) <= FEW else take_digit
-                take(rest, np.uint64(group.size), found[0])
-            else:
-                find = look_up_in_numpy if len(word) <= FEW else look_up
-                find(rest, np.uint64(group.size), group.tables, found)
-            codes[:0] = [
-                code.astype(code_type(size), copy=False)
-                for code, size in zip(found, group.sizes, strict=True)
-            ]
-        return codes
+    def decode(self, words: Sequence[Words]) -> list[Codes]:
+        """Divide once per group of attributes, then look each attribute's code up.
+
+        The words are those of one run of rows, cut anywhere.
+        """
+        rows = sum(map(len, words))
+        found = [
+            np.empty((len(group.sizes), rows), dtype=code_type(max(group.sizes)))
+            for group in self._groups
+        ]
+        start = 0
+        for word in words:
+            for at in range(0, len(word), PIECE):
+                rest = word[at : at + PIECE].astype(np.uint64)  # a copy; places have a sign
+                for group, codes in zip(reversed(self._groups), reversed(found), strict=True):
+                    group.take(rest, codes[:, start : start + len(rest)], few=rows <= FEW)
+                start += len(rest)
+        return [
+            code.astype(code_type(size), copy=False)
+            for group, codes in zip(self._groups, found, strict=True)
+            for code, size in zip(codes, group.sizes, strict=True)
+        ]
 
     @cached_property
     def _groups(self) -> list[AttributeGroup]:
@@ -97,6 +107,15 @@ class AttributeGroup:
             return np.empty((0, 0), dtype=kind)
         return np.stack(np.unravel_index(np.arange(self.size), self.sizes)).astype(kind)
 
+    def take(self, rest: Words, found: Codes, *, few: bool) -> None:
+        """Take the group off each number, and write its codes; of few rows, without Numba."""
+        if len(self.sizes) == 1:
+            digits = take_digit_in_numpy if few else take_digit
+            digits(rest, np.uint64(self.size), found[0])
+        else:
+            find = look_up_in_numpy if few else look_up
+            find(rest, np.uint64(self.size), self.tables, found)
+
 
 class TupleIndex:
     """The order of D: codes of attributes to sortable keys and back."""
@@ -121,10 +140,15 @@ class TupleIndex:
 
     def decode(self, keys: Keys) -> list[Codes]:
         """The codes of each attribute, given keys."""
+        return self.decode_parts([keys])
+
+    def decode_parts(self, parts: Sequence[Keys]) -> list[Codes]:
+        """The codes of each attribute, given keys in several arrays; sorted ones are quicker."""
+        words = [self.words(keys) for keys in parts]
         return [
             code
-            for limb, word in zip(self.limbs, self.words(keys), strict=True)
-            for code in limb.decode(word)
+            for i, limb in enumerate(self.limbs)
+            for code in limb.decode([word[i] for word in words])
         ]
 
     def keys(self, words: Sequence[Words]) -> Keys:
@@ -184,22 +208,54 @@ def take_digit_in_numpy(rest: Words, size: np.uint64, digits: Codes) -> None:
 
 @compiled(instead=look_up_in_numpy)
 def look_up(rest: Words, size: np.uint64, tables: Codes, found: Codes) -> None:
-    """Take the last mixed-radix digit off each number and look up what it stands for."""
+    """Take the last mixed-radix digit off each number and look up what it stands for.
+
+    Numbers that are sorted repeat their first digits: those are looked up once for a run of equal
+    ones. And a number is divided only where its quotient is not that of the one before.
+    """
+    runs = np.uint64(1)
+    for i in range(1, rest.size):
+        runs += np.uint64(rest[i] != rest[i - 1])
+    if runs * np.uint64(LONG) < np.uint64(rest.size):
+        start = 0
+        while start < rest.size:
+            word, stop = rest[start], start + 1
+            while stop < rest.size and rest[stop] == word:
+                stop += 1
+            quotient = word // size
+            rest[start:stop] = quotient
+            for j in range(tables.shape[0]):
+                found[j, start:stop] = tables[j, word - quotient * size]
+            start = stop
+        return
+    places = np.empty(rest.size, dtype=np.uint16)
+    quotient = base = np.uint64(0)
     for i in range(rest.size):
-        quotient = rest[i] // size
-        place = rest[i] - quotient * size
+        place = rest[i] - base
+        if place >= size:  # also below the base, where it wraps
+            quotient = rest[i] // size
+            base = quotient * size
+            place = rest[i] - base
         rest[i] = quotient
-        for j in range(tables.shape[0]):
-            found[j, i] = tables[j, place]
+        places[i] = place
+    for j in range(tables.shape[0]):
+        table, codes = tables[j], found[j]
+        for i in range(rest.size):
+            codes[i] = table[places[i]]
 
 
 @compiled(instead=take_digit_in_numpy)
 def take_digit(rest: Words, size: np.uint64, digits: Codes) -> None:
-    """Take the last mixed-radix digit off each number."""
+    """Take the last mixed-radix digit off each number; divided as `look_up` does it."""
+    quotient = base = np.uint64(0)
     for i in range(rest.size):
-        quotient = rest[i] // size
-        digits[i] = rest[i] - quotient * size
+        place = rest[i] - base
+        if place >= size:
+            quotient = rest[i] // size
+            base = quotient * size
+            place = rest[i] - base
         rest[i] = quotient
+        digits[i] = place
 
 
 def code_type(size: int) -> type[np.signedinteger]:

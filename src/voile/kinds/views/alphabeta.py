@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voile.arrays import Floats, in_groups
+from voile.arrays import Floats, gathered, in_groups
 from voile.errors import TableError, spelled
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
@@ -106,6 +106,8 @@ COVERS = (
 )
 CHUNK = 2**20
 """Records merged into the view at a time, which bounds the memory of a range."""
+ROOM = 6
+"""Standard deviations of the noise of a range for which there is room from the start."""
 
 
 @dataclass(frozen=True)
@@ -199,8 +201,10 @@ class AlphaBeta:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""
         gaps = Gaps(self.noise, self.form, [limb.bits for limb in index.limbs[1:]])
         stream = key.stream("noise", number)
-        batches = [index.existing(words) for words in gaps.walk(stream, first, last)]
-        return np.concatenate([np.empty(0, dtype=index.key_type), *batches])
+        batches = (index.existing(words) for words in gaps.walk(stream, first, last))
+        tuples = (last - first) * (math.prod(index.sizes) // index.limbs[0].size)
+        room = self.expected_noise(tuples) + ROOM * self.noise_deviation(tuples)
+        return gathered(batches, math.ceil(room), index.key_type)
 
     def purposes(self, number: int) -> Iterable[tuple[str, int]]:
         """Of which coins are tossed for a range."""
