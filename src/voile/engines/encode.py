@@ -117,6 +117,13 @@ def nearest(column: Any, attribute: Attribute) -> Any:
 
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     """Each value's place in the domain, OUTSIDE where it has none."""
+    if pa.types.is_dictionary(column.type):
+        of_words = codes(column.dictionary, attribute)
+        missing = attribute.size - 1 if attribute.null else OUTSIDE
+        placed: npt.NDArray[np.int64] = np.append(of_words, missing)[
+            numpy_array(column.indices, len(of_words))
+        ]
+        return placed
     match attribute.domain:
         case Values():
             listed = domain_array(attribute).slice(0, attribute.domain.size)

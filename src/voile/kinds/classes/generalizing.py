@@ -225,7 +225,9 @@ def fitted(
     check_roles(source, options)
     if reusable and options.cuts_made == "boxes" and options.cuts is None:
         options = options.but(cuts="certainty")  # new rows belong to regions, which boxes leave not
-    rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
+    rows, positions = source.numbered_rows(
+        in_order(source, options), drop_nulls=options.nulls == "drop"
+    )
     cut = options.but(insensitive=(), identifiers=())  # those need no domain
     prepared = prepare(source.of(rows.select(cut.listed)), cut, progress, as_read=True)
     found = find(prepared, options)
@@ -372,7 +374,8 @@ def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> Generaliz
             fields.append(pa.field(field.name, pa.string(), metadata=RANGES))
         else:  # moved about as numbers, which is quicker than as texts
             coded[field.name] = encoded(made.rows.column(field.name))
-            fields.append(field)
+            plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            fields.append(pa.field(field.name, plain))
     check_shown(made, coded)
     order = np.flatnonzero(made.kept)
     if not keep_order:
