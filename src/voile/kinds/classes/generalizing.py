@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from voile.arrow import numpy_array
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
@@ -33,7 +34,7 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
 from voile.records import Record
-from voile.schema import TupleIndex
+from voile.schema import Keys, TupleIndex
 from voile.schema.attribute import value_words
 from voile.units import counted
 
@@ -380,9 +381,11 @@ def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> Generaliz
     order = np.flatnonzero(made.kept)
     if not keep_order:
         others = [ranks(column) for name, column in coded.items() if name not in made.texts]
-        columns = [c[order] for c in (made.classes.astype(np.int64), *others)]
+        columns = [made.classes, *others]
+        if len(order) < len(made.kept):
+            columns = [c[order] for c in columns]
         keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
-        order = order[np.argsort(keys, kind="stable")]
+        order = order[stable_order(keys)]
     picked = pa.array(order)
     shown = [
         column.take(picked).cast(field.type)
@@ -414,16 +417,16 @@ def check_shown(made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]) -> N
     Every quasi-identifier shows one value in each class, and no two classes look alike.
     """
     number = int(made.classes.max(initial=-1)) + 1
-    shows = np.empty((number, len(made.qi)), dtype=np.int64)
-    for j, name in enumerate(made.qi):
-        values = coded[name].indices.fill_null(-1).to_numpy()
-        shows[made.classes, j] = values
-        if not np.array_equal(shows[made.classes, j], values):
+    shows = np.empty((len(made.qi), number), dtype=np.int64)
+    for shown, name in zip(shows, made.qi, strict=True):
+        values = numpy_array(coded[name].indices, -1)
+        shown[made.classes] = values
+        if not np.array_equal(shown[made.classes], values):
             raise PromiseError(
                 f"column {name!r} would show several values in one class",
                 hint="nothing was written; please report it",
             )
-    there = shows[np.bincount(made.classes[made.kept], minlength=number) > 0]
+    there = shows[:, np.bincount(made.classes[made.kept], minlength=number) > 0].T
     if len(np.unique(there, axis=0)) < len(there):
         raise PromiseError(
             "two classes would look alike", hint="nothing was written; please report it"
@@ -441,8 +444,20 @@ def ranks(coded: pa.DictionaryArray) -> Codes:
     place = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
     place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(1, len(place))
     place[-1] = 0
-    found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    found: Codes = place[numpy_array(coded.indices, len(coded.dictionary))]
     return found
+
+
+def stable_order(keys: Keys) -> npt.NDArray[np.int64]:
+    """The order that sorts keys, equal ones as they stand: sorting numbers is quicker than places."""
+    bits = len(keys).bit_length()
+    if keys.dtype != np.uint64 or int(keys.max(initial=0)) >> (64 - bits):
+        return np.argsort(keys, kind="stable")
+    both = keys << np.uint64(bits)
+    both |= np.arange(len(keys), dtype=np.uint64)
+    both.sort()
+    both &= np.uint64(2**bits - 1)
+    return both.view(np.int64)
 
 
 def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool) -> None:
