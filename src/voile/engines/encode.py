@@ -119,10 +119,9 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     """Each value's place in the domain, OUTSIDE where it has none."""
     if pa.types.is_dictionary(column.type):
         of_words = codes(column.dictionary, attribute)
-        missing = attribute.size - 1 if attribute.null else OUTSIDE
-        placed: npt.NDArray[np.int64] = np.append(of_words, missing)[
-            numpy_array(column.indices, len(of_words))
-        ]
+        of_null = attribute.size - 1 if attribute.null else OUTSIDE
+        places = numpy_array(column.indices, len(of_words))
+        placed: npt.NDArray[np.int64] = np.append(of_words, of_null)[places]
         return placed
     match attribute.domain:
         case Values():

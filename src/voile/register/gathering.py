@@ -62,7 +62,7 @@ class SketchedRows:
         """Take a batch of rows in."""
         most = int(self.threshold)
         # Hashes are spread evenly: where few rows are alike, a small share of them will do.
-        upto = min(most, GUESSED * most // max(1, len(hashes)))
+        upto = min(most, (GUESSED << 64) // max(1, len(hashes)))
         while True:
             near = np.flatnonzero(hashes <= np.uint64(upto))
             found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)

@@ -20,6 +20,7 @@ from voile.arrow import arrow_array, numpy_array
 from voile.client.domains import EPOCH, Value
 from voile.engines.table import RowBatch
 from voile.schema import Kind, Schema
+from voile.schema.index import code_type
 
 TYPES: dict[Any, str] = {
     pa.string(): "VARCHAR", pa.large_string(): "VARCHAR", pa.bool_(): "BOOLEAN",
@@ -187,15 +188,17 @@ def encoded(column: pa.ChunkedArray) -> Any:
         found = whole(column.dictionary_encode().unify_dictionaries())
         if len(found.dictionary) <= MOST_LISTED:
             words = found.dictionary.cast(pa.string())
-            return pa.DictionaryArray.from_arrays(found.indices, words)
+            narrow = pa.from_numpy_dtype(code_type(len(words) + 1))  # one more for NULL
+            return pa.DictionaryArray.from_arrays(found.indices.cast(narrow), words)
     return whole(column).cast(pa.string())
 
 
 def is_numbered(column: Any) -> bool:
     """Whether a dictionary is as those that are made here: each text once, and no NULL."""
     words = column.dictionary
-    plain = column.type.index_type == pa.int32() and words.type == pa.string()
-    return bool(plain and not words.null_count and len(words.unique()) == len(words))
+    if words.type != pa.string() or words.null_count or len(words.unique()) < len(words):
+        return False
+    return bool(column.type.index_type == pa.from_numpy_dtype(code_type(len(words) + 1)))
 
 
 def plain(column: pa.ChunkedArray) -> Any:

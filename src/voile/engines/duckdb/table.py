@@ -424,9 +424,7 @@ class DuckTable(Table):
         if row_key is not None:
             columns.append(f"CAST({quote_identifier(row_key)} AS VARCHAR)")
         where = self._complete(schema.names) if drop_nulls else "TRUE"
-        yield from self._stream(
-            f"SELECT {', '.join(columns)} FROM {SOURCE} WHERE {where}", BATCH
-        )
+        yield from self._stream(f"SELECT {', '.join(columns)} FROM {SOURCE} WHERE {where}", BATCH)
 
     def _same_kinds(self, schema: Schema) -> bool:
         return all(self.kind(attribute.name) == attribute.kind for attribute in schema)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from voile.arrow import numpy_array
+from voile.arrow import arrow_array, numpy_array
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
@@ -36,6 +36,7 @@ from voile.recoding.labels import labels
 from voile.records import Record
 from voile.schema import Keys, TupleIndex
 from voile.schema.attribute import value_words
+from voile.schema.index import code_type
 from voile.units import counted
 
 Codes = npt.NDArray[Any]
@@ -347,7 +348,8 @@ def texts_of(
                 grouping.low[:, j],
                 grouping.high[:, j],
             )
-            texts[name] = (shown.texts, shown.of_class[found.classes])
+            narrow = shown.of_class.astype(code_type(len(shown.texts)))
+            texts[name] = (shown.texts, narrow[found.classes])
     return texts
 
 
@@ -366,31 +368,24 @@ def as_measured(table: Table, prepared: ClassInput, options: ClassOptions) -> Te
 
 def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> GeneralizedTable:
     """The table with its ranges, in the order of the classes or of the rows."""
-    coded, fields = {}, []
+    coded: dict[str, pa.DictionaryArray] = {}
+    fields = []
     for field in made.rows.schema:
         if field.name in made.texts:
             texts, which = made.texts[field.name]
             values = pa.array(texts, pa.string())
-            coded[field.name] = pa.DictionaryArray.from_arrays(pa.array(which), values)
+            coded[field.name] = pa.DictionaryArray.from_arrays(arrow_array(which), values)
             fields.append(pa.field(field.name, pa.string(), metadata=RANGES))
         else:  # moved about as numbers, which is quicker than as texts
             coded[field.name] = encoded(made.rows.column(field.name))
             plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             fields.append(pa.field(field.name, plain))
     check_shown(made, coded)
-    order = np.flatnonzero(made.kept)
-    if not keep_order:
-        others = [ranks(column) for name, column in coded.items() if name not in made.texts]
-        columns = [made.classes, *others]
-        if len(order) < len(made.kept):
-            columns = [c[order] for c in columns]
-        keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
-        order = order[stable_order(keys)]
-    picked = pa.array(order)
-    shown = [
-        column.take(picked).cast(field.type)
-        for column, field in zip(coded.values(), fields, strict=True)
-    ]
+    order = np.flatnonzero(made.kept) if keep_order else order_by_class(made, coded)
+    picked, shown = arrow_array(order), []
+    for field in fields:  # what was read is forgotten as soon as it is written
+        column = coded.pop(field.name).take(picked)
+        shown.append(column.dictionary.take(column.indices).cast(field.type))
     table = pa.table(shown, schema=pa.schema(fields))
     left = int(len(made.kept) - made.kept.sum())
     notes = made.notes
@@ -409,6 +404,19 @@ def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> Generaliz
         made.positions[order],
         keep_order,
     )
+
+
+def order_by_class(
+    made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]
+) -> npt.NDArray[np.int64]:
+    """The rows that are shown by their class, and in each class by their values."""
+    order = np.flatnonzero(made.kept)
+    others = [ranks(column) for name, column in coded.items() if name not in made.texts]
+    columns = [made.classes, *others]
+    if len(order) < len(made.kept):
+        columns = [c[order] for c in columns]
+    keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
+    return order[stable_order(keys)]
 
 
 def check_shown(made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]) -> None:
@@ -449,10 +457,10 @@ def ranks(coded: pa.DictionaryArray) -> Codes:
 
 
 def stable_order(keys: Keys) -> npt.NDArray[np.int64]:
-    """The order that sorts keys, equal ones as they stand: sorting numbers is quicker than places."""
+    """The order that sorts keys, equal ones as they stand: numbers are sorted, not places."""
     bits = len(keys).bit_length()
     if keys.dtype != np.uint64 or int(keys.max(initial=0)) >> (64 - bits):
-        return np.argsort(keys, kind="stable")
+        return np.argsort(keys, kind="stable").astype(np.int64, copy=False)
     both = keys << np.uint64(bits)
     both |= np.arange(len(keys), dtype=np.uint64)
     both.sort()
