@@ -309,13 +309,13 @@ def test_a_table_is_read_once(adult: pa.Table, monkeypatch: pytest.MonkeyPatch) 
         for table in (adult, adult.slice(5_000), adult.select(adult.column_names[:6]))
     ]
     source = voile.read(adult)
-    read, batches = [0], source.batches
+    read, unordered = [0], source.unordered
 
     def counted(*arguments: object, **named: object) -> object:
         read[0] += 1
-        return batches(*arguments, **named)  # type: ignore[arg-type]
+        return unordered(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(source, "batches", counted)
+    monkeypatch.setattr(source, "unordered", counted)
     _, found = fingerprint(source, KEY, known)
     assert read == [1]
     assert all(one is not None and one.is_same for one in found)

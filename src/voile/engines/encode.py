@@ -117,6 +117,12 @@ def nearest(column: Any, attribute: Attribute) -> Any:
 
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     """Each value's place in the domain, OUTSIDE where it has none."""
+    if pa.types.is_dictionary(column.type):
+        of_words = codes(column.dictionary, attribute)
+        of_null = attribute.size - 1 if attribute.null else OUTSIDE
+        places = numpy_array(column.indices, len(of_words))
+        placed: npt.NDArray[np.int64] = np.append(of_words, of_null)[places]
+        return placed
     match attribute.domain:
         case Values():
             listed = domain_array(attribute).slice(0, attribute.domain.size)

@@ -394,6 +394,12 @@ class Table(Protocol):
             np.add.at(found, np.ravel_multi_index(tuple(batch.codes), schema.sizes), 1)
         return found.reshape(schema.sizes)
 
+    def numbered_rows(
+        self, names: Sequence[str], *, drop_nulls: bool = False
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """As `rows`; columns of texts may be dictionaries in which each text is once."""
+        return self.rows(names, drop_nulls=drop_nulls)
+
     def rows(
         self, names: Sequence[str], *, drop_nulls: bool = False
     ) -> tuple[pa.Table, npt.NDArray[np.int64]]:

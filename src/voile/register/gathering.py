@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SAMPLE = 1024
 """Different rows of a sketch."""
+GUESSED = 4 * SAMPLE
+"""Rows of a batch that are looked at first for those with the smallest hashes."""
 ROWS_AT_ONCE = 2**17
 """Rows whose hashes are held at once."""
 LABEL = "gathering/0"
@@ -58,10 +60,17 @@ class SketchedRows:
 
     def add(self, hashes: Hashes, values: Sequence[Shorts]) -> None:
         """Take a batch of rows in."""
-        near = np.flatnonzero(hashes <= self.threshold)
+        most = int(self.threshold)
+        # Hashes are spread evenly: where few rows are alike, a small share of them will do.
+        upto = min(most, (GUESSED << 64) // max(1, len(hashes)))
+        while True:
+            near = np.flatnonzero(hashes <= np.uint64(upto))
+            found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
+            if len(found) >= SAMPLE or upto == most:
+                break
+            upto = min(most, 8 * upto + 1)
         if not len(near):
             return
-        found, first, counts = np.unique(hashes[near], return_index=True, return_counts=True)
         first, found, counts = near[first[:SAMPLE]], found[:SAMPLE], counts[:SAMPLE]
         rows = np.empty((len(first), len(values)), np.uint32)
         for at, column in enumerate(values):

@@ -188,14 +188,18 @@ def value_hashes(column: pa.ChunkedArray, keys: Hashes) -> Hashes | None:
     whole = column.combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
-    if pa.types.is_dictionary(whole.type):
+    if pa.types.is_dictionary(whole.type) and 2 * len(whole.dictionary) > len(whole):
         whole = whole.cast(whole.type.value_type)
     try:
+        if pa.types.is_dictionary(whole.type):
+            of_words = text_hashes(as_texts(straightened(whole.dictionary)), keys)
+            places: Counts = numpy_array(whole.indices, len(of_words))
+            return np.append(of_words, MISSING)[places]
         plain = straightened(whole)
         if not repeats(plain):
             return text_hashes(as_texts(plain), keys)
         listed = plain.dictionary_encode("encode")
-        places: Counts = numpy_array(listed.indices)
+        places = numpy_array(listed.indices)
         return text_hashes(as_texts(listed.dictionary), keys)[places]
     except pa.ArrowException:
         return None

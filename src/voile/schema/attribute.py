@@ -43,7 +43,7 @@ class Range(NumberedDomain):
     low: int | dt.date
     high: int | dt.date
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many integers or days there are."""
         return ordinal(self.high) - ordinal(self.low) + 1
@@ -186,7 +186,7 @@ class Attribute:
             return None
         return self.domain.values.index(self.other)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many values there are, NULL included."""
         return self.domain.size + self.null

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,10 +19,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from voile.arrays import Ints
 from voile.arrow import numpy_array
+from voile.engines.duckdb.memory import MemoryColumns
 from voile.engines.duckdb.sources import TextNotes, attach, hidden_gaps
 from voile.engines.duckdb.sources.cells import SURELY_MISSING, sentinels
-from voile.engines.duckdb.sources.common import SOURCE, make_view
+from voile.engines.duckdb.sources.common import SOURCE, arrow_table, make_view
 from voile.engines.duckdb.sql import (
     SQL,
     Settings,
@@ -114,19 +117,37 @@ class DuckTable(Table):
     """A table that DuckDB reads, from files, databases or memory."""
 
     def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
-        self.reading = ReadingOptions(**how)
-        self._con = connected(settings={"memory_limit": MEMORY})
-        # Statistics of Parquet leave NaN out: by them DuckDB takes isnan(x) to be never true.
-        self._con.execute("SET disabled_optimizers = 'statistics_propagation'")
-        self._spill = SpillFolder()
-        self._con.execute(f"SET temp_directory = {literal(str(self._spill.path))}")
-        made = TextNotes()
-        self.name = attach(self._con, source, self.reading, made)
+        self.reading, made = ReadingOptions(**how), TextNotes()
+        self._memory: MemoryColumns | None = None
+        if not isinstance(source, str | Path) and not self.reading.given_keywords():
+            source = arrow_table(source)
+            self._memory = MemoryColumns.of(source)
+        if self._memory is None:
+            self._con = self._connected()
+            self.name = attach(self._con, source, self.reading, made)
+            self.columns = columns_of(self._con)
+        else:
+            self.name, self.columns = "table", self._memory.types
         self.notes, self._made = tuple(made.notes), made
         self.labels, self.categories = made.labels, made.categories
         text = str(source) if isinstance(source, str) else ""
         self.dataset = text if text.startswith("dataset:") else ""
-        self.columns = columns_of(self._con)
+
+    @cached_property
+    def _con(self) -> duckdb.DuckDBPyConnection:
+        """Made when it is first needed, where the columns lie in memory."""
+        assert self._memory is not None  # noqa: S101
+        con = self._connected()
+        attach(con, self._memory.table)
+        return con
+
+    def _connected(self) -> duckdb.DuckDBPyConnection:
+        con = connected(settings={"memory_limit": MEMORY})
+        # Statistics of Parquet leave NaN out: by them DuckDB takes isnan(x) to be never true.
+        con.execute("SET disabled_optimizers = 'statistics_propagation'")
+        self._spill = SpillFolder()
+        con.execute(f"SET temp_directory = {literal(str(self._spill.path))}")
+        return con
 
     @property
     def with_time_of_day(self) -> list[str]:
@@ -135,6 +156,8 @@ class DuckTable(Table):
         return [name for name, kind in kinds.items() if kind is ValueKind.TIMESTAMP]
 
     def __len__(self) -> int:
+        if self._memory is not None:
+            return len(self._memory)
         return self._one(f"SELECT count(*) FROM {SOURCE}")
 
     # ------------------------------------------------------------------ looking at it
@@ -162,7 +185,33 @@ class DuckTable(Table):
 
         Of the rows that will be published only: what is dropped must not show in a domain.
         """
-        rows = f"{SOURCE} WHERE {self._complete(names) if drop_nulls else 'TRUE'}"
+        found = self._counted(names, drop_nulls=drop_nulls)
+        if rest := [name for name in names if name not in found]:
+            rows = self._rows_of(names, drop_nulls=drop_nulls)
+            found |= {profile.name: profile for profile in self._queried(rest, rows)}
+        return [found[name] for name in names]
+
+    def _counted(self, names: Sequence[str], *, drop_nulls: bool) -> dict[str, ColumnProfile]:
+        """What columns in memory hold that have few different values."""
+        if self._memory is None:
+            return {}
+        kept = self._memory.complete(names) if drop_nulls else None
+        rows = len(self) if kept is None else int(kept.sum())
+        found = {}
+        for name in names:
+            if (counts := self._memory.counts(name, kept)) is None:
+                continue
+            values, times = counts
+            ends = (values[0], values[-1]) if values else (None, None)
+            profile = ColumnProfile(
+                name, self.columns[name], self.kind(name), rows, rows - sum(times), len(values),
+                *ends, values=tuple(values), counts=tuple(times),
+            )  # fmt: skip
+            found[name] = replace(profile, histogram=histogram(profile))
+        return found
+
+    def _queried(self, names: Sequence[str], rows: str) -> list[ColumnProfile]:
+        """What columns hold, by DuckDB's queries."""
         selected = ["count(*)"]
         for name in names:
             kind = self.kind(name)
@@ -175,6 +224,9 @@ class DuckTable(Table):
             self._profile(name, rows, facts[0], *facts[1 + 5 * i : 6 + 5 * i])
             for i, name in enumerate(names)
         ]
+
+    def _rows_of(self, names: Sequence[str], *, drop_nulls: bool) -> str:
+        return f"{SOURCE} WHERE {self._complete(names) if drop_nulls else 'TRUE'}"
 
     def _profile(
         self,
@@ -242,7 +294,7 @@ class DuckTable(Table):
         con = self._con.cursor()  # it sees the table, and not our `source`
         make_view(con, f"SELECT * FROM {table}")
         found = object.__new__(type(self))
-        found.__dict__.update(self.__dict__, _con=con)
+        found.__dict__.update(self.__dict__, _con=con, _memory=None)
         found.columns = columns_of(con)
         weakref.finalize(found, drop_table, self._con.cursor(), table)
         return found
@@ -257,6 +309,8 @@ class DuckTable(Table):
 
     def null_counts(self, names: Sequence[str]) -> dict[str, int]:
         """Columns that have NULLs, with how many rows."""
+        if self._memory is not None:
+            return self._memory.null_counts(names)
         selected = ", ".join(
             f"count(*) - count({self._value(name, self.kind(name))})" for name in names
         )
@@ -290,6 +344,9 @@ class DuckTable(Table):
 
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
         """The columns as they are, a batch at a time, in the order of the rows."""
+        if self._memory is not None:
+            yield from self._memory.batches(names, drop_nulls=drop_nulls, size=CHUNK)
+            return
         listed = ", ".join(quote_identifier(name) for name in names)
         if not drop_nulls:
             done = 0
@@ -304,8 +361,25 @@ class DuckTable(Table):
             rows = pa.table(batch)
             yield RowBatch(rows.select(list(names)), numpy_array(rows.column(len(names))))
 
+    def numbered_rows(
+        self, names: Sequence[str], *, drop_nulls: bool = False
+    ) -> tuple[pa.Table, Ints]:
+        """As `rows`; texts that repeat are in dictionaries, where the table is in memory."""
+        if self._memory is None:
+            return self.rows(names, drop_nulls=drop_nulls)
+        return self._memory.rows(names, drop_nulls=drop_nulls)
+
+    def unordered(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The columns as they are, and those of texts that repeat as dictionaries."""
+        if self._memory is None:
+            return super().unordered(names)
+        return iter([self._memory.rows(names, drop_nulls=False)[0]])
+
     def complete_rows(self, names: Sequence[str]) -> int:
         """How many rows have no NULL in these columns."""
+        if self._memory is not None:
+            kept = self._memory.complete(names)
+            return len(self) if kept is None else int(kept.sum())
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")
 
     def coded(
@@ -343,11 +417,17 @@ class DuckTable(Table):
     def _values(
         self, schema: Schema, *, drop_nulls: bool, row_key: str | None
     ) -> Generator[pa.RecordBatch]:
+        if self._memory is not None and row_key is None and self._same_kinds(schema):
+            yield from self._memory.values(schema, drop_nulls=drop_nulls, size=BATCH)
+            return
         columns = [f"{self._value(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema]
         if row_key is not None:
             columns.append(f"CAST({quote_identifier(row_key)} AS VARCHAR)")
         where = self._complete(schema.names) if drop_nulls else "TRUE"
-        return self._stream(f"SELECT {', '.join(columns)} FROM {SOURCE} WHERE {where}", BATCH)
+        yield from self._stream(f"SELECT {', '.join(columns)} FROM {SOURCE} WHERE {where}", BATCH)
+
+    def _same_kinds(self, schema: Schema) -> bool:
+        return all(self.kind(attribute.name) == attribute.kind for attribute in schema)
 
     def _stream(self, sql: str, size: int) -> Generator[pa.RecordBatch]:
         """What SQL gives, so many rows at a time; one batch without rows where it gives none."""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from voile.arrow import arrow_array, numpy_array
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
@@ -33,8 +34,9 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
 from voile.records import Record
-from voile.schema import TupleIndex
+from voile.schema import Keys, TupleIndex
 from voile.schema.attribute import value_words
+from voile.schema.index import code_type
 from voile.units import counted
 
 Codes = npt.NDArray[Any]
@@ -225,7 +227,9 @@ def fitted(
     check_roles(source, options)
     if reusable and options.cuts_made == "boxes" and options.cuts is None:
         options = options.but(cuts="certainty")  # new rows belong to regions, which boxes leave not
-    rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
+    rows, positions = source.numbered_rows(
+        in_order(source, options), drop_nulls=options.nulls == "drop"
+    )
     cut = options.but(insensitive=(), identifiers=())  # those need no domain
     prepared = prepare(source.of(rows.select(cut.listed)), cut, progress, as_read=True)
     found = find(prepared, options)
@@ -344,7 +348,8 @@ def texts_of(
                 grouping.low[:, j],
                 grouping.high[:, j],
             )
-            texts[name] = (shown.texts, shown.of_class[found.classes])
+            narrow = shown.of_class.astype(code_type(len(shown.texts)))
+            texts[name] = (shown.texts, narrow[found.classes])
     return texts
 
 
@@ -363,28 +368,24 @@ def as_measured(table: Table, prepared: ClassInput, options: ClassOptions) -> Te
 
 def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> GeneralizedTable:
     """The table with its ranges, in the order of the classes or of the rows."""
-    coded, fields = {}, []
+    coded: dict[str, pa.DictionaryArray] = {}
+    fields = []
     for field in made.rows.schema:
         if field.name in made.texts:
             texts, which = made.texts[field.name]
             values = pa.array(texts, pa.string())
-            coded[field.name] = pa.DictionaryArray.from_arrays(pa.array(which), values)
+            coded[field.name] = pa.DictionaryArray.from_arrays(arrow_array(which), values)
             fields.append(pa.field(field.name, pa.string(), metadata=RANGES))
         else:  # moved about as numbers, which is quicker than as texts
             coded[field.name] = encoded(made.rows.column(field.name))
-            fields.append(field)
+            plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            fields.append(pa.field(field.name, plain))
     check_shown(made, coded)
-    order = np.flatnonzero(made.kept)
-    if not keep_order:
-        others = [ranks(column) for name, column in coded.items() if name not in made.texts]
-        columns = [c[order] for c in (made.classes.astype(np.int64), *others)]
-        keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
-        order = order[np.argsort(keys, kind="stable")]
-    picked = pa.array(order)
-    shown = [
-        column.take(picked).cast(field.type)
-        for column, field in zip(coded.values(), fields, strict=True)
-    ]
+    order = np.flatnonzero(made.kept) if keep_order else order_by_class(made, coded)
+    picked, shown = arrow_array(order), []
+    for field in fields:  # what was read is forgotten as soon as it is written
+        column = coded.pop(field.name).take(picked)
+        shown.append(column.dictionary.take(column.indices).cast(field.type))
     table = pa.table(shown, schema=pa.schema(fields))
     left = int(len(made.kept) - made.kept.sum())
     notes = made.notes
@@ -405,22 +406,35 @@ def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> Generaliz
     )
 
 
+def order_by_class(
+    made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]
+) -> npt.NDArray[np.int64]:
+    """The rows that are shown by their class, and in each class by their values."""
+    order = np.flatnonzero(made.kept)
+    others = [ranks(column) for name, column in coded.items() if name not in made.texts]
+    columns = [made.classes, *others]
+    if len(order) < len(made.kept):
+        columns = [c[order] for c in columns]
+    keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
+    return order[stable_order(keys)]
+
+
 def check_shown(made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]) -> None:
     """Requirements were measured on classes: what is written must not distinguish more than those.
 
     Every quasi-identifier shows one value in each class, and no two classes look alike.
     """
     number = int(made.classes.max(initial=-1)) + 1
-    shows = np.empty((number, len(made.qi)), dtype=np.int64)
-    for j, name in enumerate(made.qi):
-        values = coded[name].indices.fill_null(-1).to_numpy()
-        shows[made.classes, j] = values
-        if not np.array_equal(shows[made.classes, j], values):
+    shows = np.empty((len(made.qi), number), dtype=np.int64)
+    for shown, name in zip(shows, made.qi, strict=True):
+        values = numpy_array(coded[name].indices, -1)
+        shown[made.classes] = values
+        if not np.array_equal(shown[made.classes], values):
             raise PromiseError(
                 f"column {name!r} would show several values in one class",
                 hint="nothing was written; please report it",
             )
-    there = shows[np.bincount(made.classes[made.kept], minlength=number) > 0]
+    there = shows[:, np.bincount(made.classes[made.kept], minlength=number) > 0].T
     if len(np.unique(there, axis=0)) < len(there):
         raise PromiseError(
             "two classes would look alike", hint="nothing was written; please report it"
@@ -438,8 +452,20 @@ def ranks(coded: pa.DictionaryArray) -> Codes:
     place = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
     place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(1, len(place))
     place[-1] = 0
-    found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    found: Codes = place[numpy_array(coded.indices, len(coded.dictionary))]
     return found
+
+
+def stable_order(keys: Keys) -> npt.NDArray[np.int64]:
+    """The order that sorts keys, equal ones as they stand: numbers are sorted, not places."""
+    bits = len(keys).bit_length()
+    if keys.dtype != np.uint64 or int(keys.max(initial=0)) >> (64 - bits):
+        return np.argsort(keys, kind="stable").astype(np.int64, copy=False)
+    both = keys << np.uint64(bits)
+    both |= np.arange(len(keys), dtype=np.uint64)
+    both.sort()
+    both &= np.uint64(2**bits - 1)
+    return both.view(np.int64)
 
 
 def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool) -> None:

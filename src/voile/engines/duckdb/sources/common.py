@@ -131,13 +131,10 @@ def paths(files: Iterable[Path]) -> str:
 # tables held in memory, and those that come with Voile
 
 
-def attach_object(con: Connection, spec: Any) -> None:
-    """Name a table in memory `source`."""
-    import pyarrow.dataset as ds  # noqa: PLC0415  (slow to load, and rarely needed)
-
-    what = f"the {type(spec).__name__}"
+def arrow_table(spec: Any) -> Any:
+    """A data frame as Arrow has it; other things in memory as they are."""
+    library, what = type(spec).__module__.partition(".")[0], f"the {type(spec).__name__}"
     with reading(what):
-        library = type(spec).__module__.partition(".")[0]
         if isinstance(spec, duckdb.DuckDBPyRelation):
             spec = spec.to_arrow_table()
         if library == "polars" and hasattr(spec, "collect"):
@@ -146,6 +143,18 @@ def attach_object(con: Connection, spec: Any) -> None:
             check_names([str(name) for name in spec.columns], what)
             pandas = library == "pandas"
             spec = pa.Table.from_pandas(spec, preserve_index=False) if pandas else spec.to_arrow()
+        if isinstance(spec, pa.Table | pa.RecordBatch):
+            check_names(spec.schema.names, what)
+        return spec
+
+
+def attach_object(con: Connection, spec: Any) -> None:
+    """Name a table in memory `source`."""
+    import pyarrow.dataset as ds  # noqa: PLC0415  (slow to load, and rarely needed)
+
+    what = f"the {type(spec).__name__}"
+    spec = arrow_table(spec)
+    with reading(what):
         if isinstance(spec, pa.Table | pa.RecordBatch | ds.Dataset):
             check_names(spec.schema.names, what)
             con.register(SOURCE, spec)
