@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voile
-from voile import datasets, exchange
+from voile import datasets
 from voile.engines import open_rows
 from voile.errors import (
     PromiseError,
@@ -44,6 +44,7 @@ from voile.options.choices import Nulls
 from voile.publishing import publish_table
 from voile.release import ViewRelease
 from voile.schema import Attribute, Range, Schema, Values
+from voile.system import here as system
 
 ADULT = "dataset:adult/boundary"
 SCORES = "dataset:scores"
@@ -826,11 +827,11 @@ def test_a_failed_replacement_leaves_the_old_release(
     def no_space(*_: Path) -> bool:
         raise OSError("no space")
 
-    monkeypatch.setattr(exchange, "exchanged", no_space)
+    monkeypatch.setattr(system, "exchanged", no_space)
     with pytest.raises(OSError, match="no space"):
         adult.save(saved, overwrite=True)
     voile.verify(saved)
-    monkeypatch.setattr(exchange, "exchanged", lambda *_: False)
+    monkeypatch.setattr(system, "exchanged", lambda *_: False)
     honest = Path.rename
 
     def fail(self: Path, target: Path) -> Path:

@@ -95,5 +95,5 @@ def check_columns(sql: str, tree: exp.Expr, names: Sequence[str]) -> None:
                 sql,
                 f"there is no column {column.name!r}",
                 place(sql, [column]),
-                did_you_mean(column.name, names),
+                did_you_mean(column.name, list(names)),
             )

@@ -63,7 +63,7 @@ NO_RATE = Rate(1e9, 10**9)
 """Rates are looked after where requests come in."""
 
 
-class Answerer(Protocol):
+class AnswerMaker(Protocol):
     """Makes answers."""
 
     async def answer(

@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
 from voile.serve import formats, wire
-from voile.serve.answerers import Answerer, LocalAnswerer
+from voile.serve.answerers import AnswerMaker, LocalAnswerer
 from voile.serve.api import Api, Caller, refusal_of, unauthorized
 from voile.serve.examples import put_examples
 from voile.serve.ledger.base import LedgerError, RolledBackError, WouldWaitError
@@ -286,7 +286,11 @@ class Endpoints:
     """From requests to the API and back."""
 
     def __init__(
-        self, api: Api, pool: WorkPool, questions: QuestionTrial, answerer: Answerer | None = None
+        self,
+        api: Api,
+        pool: WorkPool,
+        questions: QuestionTrial,
+        answerer: AnswerMaker | None = None,
     ) -> None:
         self._api, self._pool, self._questions = api, pool, questions
         self._answerer = answerer or LocalAnswerer(api, pool, questions.known)
@@ -386,7 +390,7 @@ def make_app(
     pool: WorkPool,
     *,
     questions: QuestionTrial | None = None,
-    answerer: Answerer | None = None,
+    answerer: AnswerMaker | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `rate` is that of one address, and of one token.

@@ -378,7 +378,7 @@ class QuestionReader:
         return self._queries[sql]
 
 
-class Tables(Protocol):
+class MeasuredTables(Protocol):
     """What conditions and values are on the public domain."""
 
     def tree(self, predicate: Predicate | None) -> Tree | None:
@@ -400,7 +400,7 @@ class TotalBuilder:
         self._laws: dict[Change, NoiseLaw] = {}
 
     def total(
-        self, term: Term, query: Query, shape: QuestionShape, tables: Tables
+        self, term: Term, query: Query, shape: QuestionShape, tables: MeasuredTables
     ) -> QuestionTotal:
         """One total of a query, over the groups of its shape."""
         where = both(query.predicate, term.predicate)

@@ -137,14 +137,14 @@ def words_of(sql: str) -> list[Word] | None:
 
 
 @dataclass(frozen=True)
-class Cut:
+class DividedQuestion:
     """A question in three parts: before the condition, the condition's words, and after it."""
 
     frame: tuple[str, str]
     condition: tuple[Word, ...]
 
 
-def cut_of(sql: str) -> Cut | None:
+def cut_of(sql: str) -> DividedQuestion | None:
     """The parts of a question with one SELECT and one WHERE; None for any other."""
     words = words_of(sql)
     if words is None or not words:
@@ -163,7 +163,7 @@ def cut_of(sql: str) -> Cut | None:
     first = words[begin].start + len("where")
     if not stop or balance(after[:stop]):
         return None
-    return Cut((sql[:first], sql[end:]), tuple(after[:stop]))
+    return DividedQuestion((sql[:first], sql[end:]), tuple(after[:stop]))
 
 
 def balance(words: Sequence[Word]) -> int:
@@ -176,7 +176,7 @@ def balance(words: Sequence[Word]) -> int:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlainComparison:
     """A column compared with constants, as it is written in a question."""
 
     column: Word
@@ -199,14 +199,14 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JoinedConditions:
     """Conditions joined by `and` or `or`, or one under `not`."""
 
     word: str
-    parts: tuple[Comparison | Joint, ...]
+    parts: tuple[PlainComparison | JoinedConditions, ...]
 
 
-Condition = Comparison | Joint
+Condition = PlainComparison | JoinedConditions
 SIGNS = frozenset(["=", "<>", "!=", "<", "<=", ">", ">="])
 EQUALS = frozenset(["=", "<>", "!=", "in"])
 """What texts are compared by here; their order is left to the workers."""
@@ -254,7 +254,7 @@ class ConditionReader:
         found = [part()]
         while self._takes(word):
             found.append(part())
-        return Joint(word, tuple(found)) if len(found) > 1 else found[0]
+        return JoinedConditions(word, tuple(found)) if len(found) > 1 else found[0]
 
     def _one(self) -> Condition:
         self._depth += 1
@@ -262,7 +262,7 @@ class ConditionReader:
             raise LeftError
         try:
             if self._takes("not"):
-                return Joint("not", (self._one(),))
+                return JoinedConditions("not", (self._one(),))
             if self._takes("("):
                 found = self._either()
                 self._needs(")")
@@ -280,14 +280,14 @@ class ConditionReader:
         if sign == "between":
             low = self._constant()
             self._needs("and")
-            found = Comparison(column, sign, (low, self._constant()))
+            found = PlainComparison(column, sign, (low, self._constant()))
         elif sign == "in":
-            found = Comparison(column, sign, self._listed())
+            found = PlainComparison(column, sign, self._listed())
         elif sign in SIGNS and not negated:
-            found = Comparison(column, sign, (self._constant(),))
+            found = PlainComparison(column, sign, (self._constant(),))
         else:
             raise LeftError
-        return Joint("not", (found,)) if negated else found
+        return JoinedConditions("not", (found,)) if negated else found
 
     def _listed(self) -> tuple[Word, ...]:
         self._needs("(")
@@ -337,7 +337,7 @@ class ColumnTruth:
             fits = fits and all(type(value) is int and abs(value) < 2**62 for value in domain)
         return cls(attribute) if fits else None
 
-    def takes(self, comparison: Comparison) -> bool:
+    def takes(self, comparison: PlainComparison) -> bool:
         """Whether it is one that is looked up here."""
         wanted = "text" if self._texts else "number"
         if any(one.kind != wanted for one in comparison.constants):
@@ -347,17 +347,17 @@ class ColumnTruth:
         listed = all(one.text[1:-1] in self._codes for one in comparison.constants)
         return listed and comparison.sign in EQUALS
 
-    def holds(self, comparison: Comparison, *, negated: bool) -> Bools:
+    def holds(self, comparison: PlainComparison, *, negated: bool) -> Bools:
         """On each value whether the comparison is true; if `negated`, whether it is false."""
         found = self._of_texts(comparison) if self._texts else self._of_numbers(comparison)
         return np.asarray((~found if negated else found) & self._known)
 
-    def _of_texts(self, comparison: Comparison) -> Bools:
+    def _of_texts(self, comparison: PlainComparison) -> Bools:
         found = np.zeros(len(self._known), dtype=np.bool_)
         found[[self._codes[one.text[1:-1]] for one in comparison.constants]] = True
         return ~found if comparison.sign in ("<>", "!=") else found
 
-    def _of_numbers(self, comparison: Comparison) -> Bools:
+    def _of_numbers(self, comparison: PlainComparison) -> Bools:
         x, given = self._numbers, [int(one.text) for one in comparison.constants]
         found: npt.NDArray[np.bool_]
         match comparison.sign:
@@ -385,7 +385,7 @@ MARKS = 9_000_000_001
 
 
 @dataclass(frozen=True)
-class Form:
+class LearntComparison:
     """How comparisons of one form are written once they are bound: the text around constants."""
 
     attribute: str
@@ -393,7 +393,7 @@ class Form:
     negated: tuple[str, ...]
     shown: tuple[str, ...]
 
-    def atom(self, comparison: Comparison, *, negated: bool) -> Atom:
+    def atom(self, comparison: PlainComparison, *, negated: bool) -> Atom:
         """The comparison as the binder would have made it."""
         constants = [one.text for one in comparison.constants]
         return Atom.from_canonical(
@@ -430,10 +430,10 @@ class Comparisons:
             if (truth := ColumnTruth.of(attribute)) is not None:
                 self._columns[attribute.name] = truth
                 self._names |= dict.fromkeys(spellings(attribute.name), attribute.name)
-        self._forms: Remembered[tuple[str, str, int], Form] = Remembered(FORMS)
+        self._forms: Remembered[tuple[str, str, int], LearntComparison] = Remembered(FORMS)
         self._truths: Remembered[tuple[str, str], Bools] = Remembered(TRUTHS)
 
-    def atom(self, comparison: Comparison, *, negated: bool) -> tuple[Atom, Bools]:
+    def atom(self, comparison: PlainComparison, *, negated: bool) -> tuple[Atom, Bools]:
         """The comparison as an atom, and where it holds."""
         name = self._names.get(comparison.column.text)
         if name is None or not self._columns[name].takes(comparison):
@@ -446,7 +446,7 @@ class Comparisons:
             truth = self._truths.put(key, self._columns[name].holds(comparison, negated=negated))
         return atom, truth
 
-    def _learnt(self, comparison: Comparison, name: str) -> Form:
+    def _learnt(self, comparison: PlainComparison, name: str) -> LearntComparison:
         """How the parser and the binder write a comparison of this form."""
         marks = [str(MARKS + i) for i in range(len(comparison.constants))]
         if comparison.constants[0].kind == "text":
@@ -457,7 +457,7 @@ class Comparisons:
             where = single_select(f"select count(*) from t where {sql}").args["where"].this
         except VoileError:
             raise LeftError from None
-        form = Form(
+        form = LearntComparison(
             name, around(plain.canonical, marks), around(under.canonical, marks),
             around(sql_of(where), marks),
         )  # fmt: skip
@@ -596,7 +596,7 @@ class ShapeReader:
         truths: dict[Atom, Bools] = {}
 
         def bound(found: Condition, *, negated: bool) -> Predicate:
-            if isinstance(found, Comparison):
+            if isinstance(found, PlainComparison):
                 atom, truth = self._comparisons.atom(found, negated=negated)
                 truths[atom] = truth
                 return atom
