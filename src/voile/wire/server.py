@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import secrets
-import signal
 import socket
 import ssl
 import struct
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from voile.errors import UsageError, VoileError, spelled
+from voile.system import here as system
 from voile.web.limits import Rate, RateLimiter, WorkPool, party
 from voile.wire import messages
 from voile.wire.admission import HINT, NO_TOKEN, WireGuard
@@ -406,15 +406,9 @@ def run_until_stopped(server: WireServer, ready: Callable[[], None]) -> None:
     """Answer until a signal comes."""
 
     async def main() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            if (number := getattr(signal, name, None)) is None:
-                continue
-            try:
-                loop.add_signal_handler(number, stop.set)
-            except NotImplementedError:  # Windows
-                signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
-        await server.run(stop, ready)
+        stop = asyncio.Event()
+        with system.handling_endings(asyncio.get_running_loop(), stop.set):
+            await server.run(stop, ready)
 
     asyncio.run(main())
 
