@@ -110,6 +110,8 @@ class SqlSession:
             opened_tables(source, token=token, token_file=token_file, ca=ca, insecure=insecure)
         )  # fmt: skip
         self._turn = threading.RLock()
+        self._thread = 0
+        """Which runs a statement; 0: none does."""
         self._closed = False
 
     @property
@@ -127,6 +129,12 @@ class SqlSession:
         Parameters that are not given are taken to be NULL.
         """
         return self._taken(sql, parameters, run=False).fields
+
+    def interrupt(self) -> None:
+        """End what the statement that runs computes here; from another thread."""
+        if thread := self._thread:
+            for table in self.source.tables.values():
+                table.domain.interrupt(thread)
 
     def close(self) -> None:
         """End the session."""
@@ -147,7 +155,11 @@ class SqlSession:
             raise UsageError("the session is closed", hint="connect again")
         try:
             with self._turn:
-                return self._one(sql, parameters, run=run)
+                self._thread = threading.get_ident()
+                try:
+                    return self._one(sql, parameters, run=run)
+                finally:
+                    self._thread = 0
         except RecursionError:
             raise too_deep() from None
 

@@ -87,6 +87,10 @@ class SessionLike(Protocol):
         """The columns that it would give."""
         ...
 
+    def interrupt(self) -> None:
+        """End what a statement computes, which nobody waits for any more."""
+        ...
+
     def close(self) -> None:
         """End the session."""
         ...
