@@ -258,6 +258,7 @@ def test_a_statement_is_cancelled_by_whoever_knows_its_key() -> None:
                     assert other.ended()
         found = client.until_ready()
         assert error_of(found)["C"] == "57014"
+        assert session.interrupted == 1, "nobody waits for its thread"
         session.gate.set()
         assert rows_of(client.ask(query("select 1"))) == [[b"1"]]
 
@@ -270,4 +271,5 @@ def test_a_statement_has_its_time_and_others_go_on() -> None:
         with ByteClient(server.port) as other:
             assert rows_of(other.ask(query("select 2"))) == [[b"2"]]
         assert error_of(client.until_ready())["C"] == "57014"
+        assert session.interrupted == 1
         session.gate.set()
