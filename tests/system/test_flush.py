@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> FakeDisk:
 
 
 def test_all_that_is_durable_reaches_the_disk_of_a_mac(disk: FakeDisk, tmp_path: Path) -> None:
-    steps = {
+    steps: dict[str, Callable[[], object]] = {
         "whole": lambda: write_whole(tmp_path / "whole", b"x"),
         "folder": lambda: system.sync(tmp_path),
         "counter": lambda: write_synced(tmp_path / "counter", b"x", 0, new=True),
