@@ -114,7 +114,7 @@ def whole_file(path: Path, *, overwrite: bool = True) -> Iterator[io.BufferedWri
         with beside.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            system.flush(file.fileno())
         system.replace(beside, path)
     except OSError as error:
         raise UsageError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -79,7 +78,7 @@ class Journal:
     def _write(self, entry: dict[str, Any]) -> None:
         self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
+        system.flush(self._file.fileno())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,

@@ -151,6 +151,18 @@ def test_options_of_the_url(releases: dict[str, Any]) -> None:
     engine.dispose()
 
 
+def test_who_gets_a_pooled_connection_next_spends_nothing_unasked(engine: sa.Engine) -> None:
+    shown = sa.text("SHOW voile.charge")
+    with engine.connect() as first:
+        first.execute(sa.text("SET voile.charge = on"))
+        assert first.execute(shown).scalar() == "on"
+        first.commit()
+        one = first.connection.dbapi_connection
+    with engine.connect() as second:
+        assert second.connection.dbapi_connection is one
+        assert second.execute(shown).scalar() == "off"
+
+
 def test_nothing_is_written(engine: sa.Engine, table: sa.Table) -> None:
     with engine.connect() as connection:
         for statement in (

@@ -249,9 +249,32 @@ def test_settings_are_kept_shown_and_reset(viewed: SqlSession) -> None:
     assert one(viewed, "SHOW voile.confidence") == "0.95"
 
 
+def test_no_reset_leaves_a_session_able_to_spend(viewed: SqlSession) -> None:
+    for reset in ("RESET ALL", "reset  all;", "DISCARD ALL", "RESET voile.charge",
+                  "BEGIN; RESET ALL; ROLLBACK"):  # fmt: skip
+        viewed.run("SET SESSION voile.charge = on")
+        assert viewed.settings.charge
+        for part in reset.split("; "):
+            viewed.run(part)
+        assert not viewed.settings.charge, reset
+
+
+def test_what_a_transaction_set_ends_with_its_undoing(viewed: SqlSession) -> None:
+    for end, charge in (("ROLLBACK", False), ("ABORT", False), ("ROLLBACK TO a", True),
+                        ("COMMIT", True), ("END", True)):  # fmt: skip
+        for part in ("RESET ALL", "BEGIN", "SET voile.charge = on", end):
+            viewed.run(part)
+        assert viewed.settings.charge is charge, end
+        viewed.run("ROLLBACK")
+    viewed.run("RESET ALL")
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
-    [("SET voile.chrage = on", "did you mean 'voile.charge'"),
+    [("SET LOCAL voile.charge = on", "voile.charge holds for a session"),
+     ('set local "voile.charge" to on', "voile.charge holds for a session"),
+     ("RESET /* all */ ALL", "is not understood"),
+     ("SET voile.chrage = on", "did you mean 'voile.charge'"),
      ("SET voile.charge = maybe", "voile.charge is 'maybe'"),
      ("SET voile.confidence = 2", "not a chance between 0 and 1"),
      ("SET voile.confidence = nan", "not a chance between 0 and 1"),

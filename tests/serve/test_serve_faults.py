@@ -47,7 +47,7 @@ def test_a_kill_between_every_two_lines_of_an_answer(memory: Path) -> None:
         "sqlite.py: return done",
         "sql_ledger.py: self._counter.advance(head)",
         "counter.py: system.write_at(handle, content, offset)",
-        "counter.py: os.fsync(handle)",
+        "counter.py: system.flush(handle)",
         "counter.py: self.head, self._turn = head, turn",
         "writer.py: future.set_result(outcome)",
     ):

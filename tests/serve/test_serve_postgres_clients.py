@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from tests.support.serving import Served, begun, running, served
+from voile.dbapi.domain import TimedDomain
+from voile.engines import open_domain
+from voile.errors import QueryError
+from voile.remote.client import Server
 from voile.serve.postgres_clients import InnerApp, InnerRequests, postgres_clients
 from voile.wire.server import WireOptions
 
@@ -77,6 +81,46 @@ def test_nothing_is_charged_until_it_is_meant(server: tuple[Served, str]) -> Non
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="shows no rows"):
             other.execute("select * from people limit 1")
     assert found.service.ledger.budgets("anna").everyone.used == 1
+
+
+def test_strangers_sql_is_tried_by_the_application_before_it_is_computed_here(
+    server: tuple[Served, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, place = server
+    worked: list[str] = []
+
+    def refused(_: Server, sql: str) -> None:
+        raise QueryError(f"too hard: {sql[:20]}")
+
+    def at_work(_: TimedDomain) -> None:
+        worked.append("here")
+
+    monkeypatch.setattr(Server, "cost", refused)
+    monkeypatch.setattr(TimedDomain, "at_work", at_work)
+    with psycopg.connect(f"{place} password={found.analyst}", autocommit=True) as connection:
+        for sql in ("select distinct upper(city) from people", ASKED,
+                    "select upper(sex), count(*) from people where 1 = 0 group by 1"):  # fmt: skip
+            with pytest.raises(psycopg.Error, match="too hard"):
+                connection.execute(sql)
+    assert not worked
+
+
+def test_all_clients_share_one_domain(
+    server: tuple[Served, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, place = server
+    opened: list[Any] = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        opened.append(given)
+        return open_domain(*given, **options)
+
+    monkeypatch.setattr("voile.dbapi.domain.open_domain", counted)
+    for token in (found.analyst, found.admin):
+        with psycopg.connect(f"{place} password={token}") as connection:
+            sexes = connection.execute("select distinct sex from people").fetchall()
+            assert sexes == [("Female",), ("Male",)]
+    assert len(opened) == 1
 
 
 def test_an_exhausted_budget_is_said(server: tuple[Served, str]) -> None:

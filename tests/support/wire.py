@@ -39,6 +39,7 @@ class FakeSession:
     begun: threading.Event = field(default_factory=threading.Event)
     tables: Mapping[str, Sequence[Field]] = field(default_factory=lambda: dict(TABLES))
     closed: int = 0
+    interrupted: int = 0
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> ResultSet:
         self.asked.append((sql, tuple(parameters)))
@@ -63,6 +64,9 @@ class FakeSession:
         if "nope" in sql:
             raise QueryError("there is no column 'nope'", start=sql.index("nope"))
         return self.answers.get(sql, COUNTED).fields
+
+    def interrupt(self) -> None:
+        self.interrupted += 1
 
     def close(self) -> None:
         self.closed += 1

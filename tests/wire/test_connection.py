@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.wire import (
+    CATALOGUE,
     FLUSH,
     SYNC,
     TERMINATE,
@@ -27,6 +28,11 @@ from tests.support.wire import (
     startup,
 )
 from voile.dbapi.results import Field, rows_result
+from voile.dbapi.session import SqlSession, SqlSource
+from voile.errors import QueryError
+from voile.wire.conversation import Conversation, WireCaller
+from voile.wire.messages import WireError
+from voile.wire.statements import statements_of
 
 
 def test_a_client_is_greeted_with_what_it_must_know() -> None:
@@ -133,7 +139,7 @@ def test_portals_are_suspended_and_go_on() -> None:
         assert kinds(last) == "DCZ"
         client.ask(query("commit"))
         assert error_of(client.ask(execute(2, "p"), SYNC))["C"] == "34000", "it ends with it"
-        assert len(session.asked) == 1
+        assert [sql for sql, _ in session.asked] == ["BEGIN", "select i from people", "COMMIT"]
 
 
 def test_statements_and_portals_are_closed_and_bounded() -> None:
@@ -190,6 +196,31 @@ def test_settings() -> None:
             assert error_of(client.ask(query(wrong)))["C"] == state, wrong
 
 
+def test_no_reset_of_a_pool_leaves_a_connection_able_to_spend() -> None:
+    session = SqlSession(SqlSource({}))
+    talk = Conversation(session, CATALOGUE, WireCaller("anna", "voile"))
+
+    def said(sql: str) -> bool:
+        for one in statements_of(sql):
+            talk.run(one)
+        return session.settings.charge
+
+    for reset in ("discard all", "reset all", "RESET\nALL", "reset voile.charge"):
+        assert said("set application_name = 'me'; set voile.charge = on"), reset
+        assert not said(reset), reset
+        assert ((talk.settings.get("application_name") or "") == "") is ("voile" not in reset)
+    assert not said("begin; set voile.charge = on; rollback")
+    assert said("begin; set voile.charge = on; commit")
+    assert said("discard plans")
+    said("discard all")
+    with pytest.raises(QueryError, match="holds for a session"):
+        said("begin; set local voile.charge = on")
+    talk.failed()
+    assert not said("commit") and talk.status == "I"
+    with pytest.raises(WireError, match="not followed by a setting"):
+        said("reset /* nothing */ all_of_it")
+
+
 def test_cursors_in_sql() -> None:
     session = FakeSession()
     session.answers["select i from people"] = numbers(5)
@@ -227,6 +258,7 @@ def test_a_statement_is_cancelled_by_whoever_knows_its_key() -> None:
                     assert other.ended()
         found = client.until_ready()
         assert error_of(found)["C"] == "57014"
+        assert session.interrupted == 1, "nobody waits for its thread"
         session.gate.set()
         assert rows_of(client.ask(query("select 1"))) == [[b"1"]]
 
@@ -239,4 +271,5 @@ def test_a_statement_has_its_time_and_others_go_on() -> None:
         with ByteClient(server.port) as other:
             assert rows_of(other.ask(query("select 2"))) == [[b"2"]]
         assert error_of(client.until_ready())["C"] == "57014"
+        assert session.interrupted == 1
         session.gate.set()

@@ -26,6 +26,7 @@ from voile.query.rows import RowSums
 
 if TYPE_CHECKING:
     from voile.dbapi.settings import SessionSettings
+    from voile.engines.rows import PublicDomain
     from voile.query.query import Query
 
 ENDS = ("_stderr", "_low", "_high")
@@ -81,9 +82,10 @@ def statistics_fields(sql: str, table: AskedTable, settings: SessionSettings) ->
 def typed_columns(sql: str, table: AskedTable) -> tuple[tuple[Field, bool], ...]:
     """The columns of a question with their types, and which of them are estimates."""
     query = parse(sql, table.schema, {}, table.name)
-    with table.busy:
-        check(query, table.domain)
-        kinds = types(sql, query.groups, table.domain) if query.groups else []
+    table.vouch(sql)
+    with table.domain.at_work() as domain:
+        check(query, domain)
+        kinds = types(sql, query.groups, domain) if query.groups else []
     return tuple(
         (Field(column.name, type_of(kinds[column.source])), False)
         if isinstance(column.source, int)
@@ -181,10 +183,12 @@ def distinct(select: exp.Select, table: AskedTable, *, run: bool) -> ResultSet:
     """The values that columns may have, in order, from the public domain."""
     sql, names = as_groups(select)
     query = parse(sql, table.schema, {}, table.name)
-    with table.busy:
-        check(query, table.domain)
-        kinds = types(sql, query.groups, table.domain)
-        keys = allowed(query, table) if run else []
+    table.domain.check_combined(sql, [*query.conditions, *query.groups])
+    table.vouch(sql)
+    with table.domain.at_work() as domain:
+        check(query, domain)
+        kinds = types(sql, query.groups, domain)
+        keys = allowed(query, domain) if run else []
     sources = [c.source for c in query.columns if isinstance(c.source, int)]
     fields = [
         Field(name, type_of(kinds[source])) for name, source in zip(names, sources, strict=True)
@@ -197,9 +201,9 @@ def distinct(select: exp.Select, table: AskedTable, *, run: bool) -> ResultSet:
     return rows_result(fields, rows, LISTED)
 
 
-def allowed(query: Query, table: AskedTable) -> Sequence[tuple[Any, ...]]:
+def allowed(query: Query, domain: PublicDomain) -> Sequence[tuple[Any, ...]]:
     """The groups that the domain allows, sorted and cut as the query says."""
-    sums = DomainSums(table.schema, table.domain.domain, memory=SUM_MEMORY)
+    sums = DomainSums(domain.schema, domain.domain, memory=SUM_MEMORY)
     expected = sums.sums([Term(query.predicate)], query.groups)[0]
     possible = math.prod(len(keys) for keys in expected.keys)
     if possible > ALL_GROUPS:

@@ -60,7 +60,7 @@ TRANSACTIONS = {
     "DISCARD": "DISCARD ALL", "UNLISTEN": "UNLISTEN", "DEALLOCATE": "DEALLOCATE",
     "CLOSE": "CLOSE CURSOR",
 }  # fmt: skip
-"""What a session that only reads takes, and does nothing for."""
+"""What a session that only reads takes, and does nothing for but to undo what was set."""
 TABLE_INFO = re.compile(r"table_info\s*\(\s*'?(?P<name>[^']+?)'?\s*\)", re.IGNORECASE)
 EXPLAINED = re.compile(r"\A(?:ANALYZE\b|VERBOSE\b|\([^)]*\)|\s)+", re.IGNORECASE)
 """What may stand between EXPLAIN and the question."""
@@ -110,6 +110,8 @@ class SqlSession:
             opened_tables(source, token=token, token_file=token_file, ca=ca, insecure=insecure)
         )  # fmt: skip
         self._turn = threading.RLock()
+        self._thread = 0
+        """Which runs a statement; 0: none does."""
         self._closed = False
 
     @property
@@ -127,6 +129,12 @@ class SqlSession:
         Parameters that are not given are taken to be NULL.
         """
         return self._taken(sql, parameters, run=False).fields
+
+    def interrupt(self) -> None:
+        """End what the statement that runs computes here; from another thread."""
+        if thread := self._thread:
+            for table in self.source.tables.values():
+                table.domain.interrupt(thread)
 
     def close(self) -> None:
         """End the session."""
@@ -147,7 +155,11 @@ class SqlSession:
             raise UsageError("the session is closed", hint="connect again")
         try:
             with self._turn:
-                return self._one(sql, parameters, run=run)
+                self._thread = threading.get_ident()
+                try:
+                    return self._one(sql, parameters, run=run)
+                finally:
+                    self._thread = 0
         except RecursionError:
             raise too_deep() from None
 
@@ -162,8 +174,8 @@ class SqlSession:
     def _command(self, sql: str, command: CommandText, *, run: bool) -> ResultSet:
         word, rest = command.word, command.rest
         if word in TRANSACTIONS:
-            if word == "DISCARD" and run:
-                self.settings.reset("all")
+            if run:
+                self._transact(word, rest.upper().split())
             return nothing(TRANSACTIONS[word])
         ways: dict[str, Callable[[str], ResultSet]] = {
             "SET": self.settings.set if run else lambda _: nothing("SET"),
@@ -177,6 +189,17 @@ class SqlSession:
         if word not in ways:
             raise refused_command(sql, word)
         return ways[word](rest)
+
+    def _transact(self, word: str, rest: list[str]) -> None:
+        """Nothing is changed but settings, so nothing else is undone."""
+        if word == "DISCARD":
+            self.settings.reset("all")
+        elif word in ("BEGIN", "START"):
+            self.settings.begin()
+        elif word in ("COMMIT", "END"):
+            self.settings.end(undo=False)
+        elif word in ("ROLLBACK", "ABORT") and "TO" not in rest[:2]:
+            self.settings.end(undo=True)
 
     def _show(self, name: str) -> ResultSet:
         if name.strip().lower() == "tables":

@@ -12,7 +12,7 @@ from voile.errors import QueryError, UsageError, did_you_mean
 from voile.estimate import checked_confidence
 
 ASSIGNED = re.compile(
-    r"(?:(?:SESSION|LOCAL|GLOBAL)\s+)?(?P<name>\"?[\w.]+\"?)\s*(?:=|\s+TO\b|:=)\s*(?P<value>.*)",
+    r"(?:(?P<span>SESSION|LOCAL|GLOBAL)\s+)?(?P<name>\"?[\w.]+\"?)\s*(?:=|\s+TO\b|:=)\s*(?P<value>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 TAKEN = re.compile(
@@ -25,6 +25,7 @@ ZONE = re.compile(
     r"(?:(?:SESSION|LOCAL)\s+)?TIME\s+ZONE\s+(?P<value>.*)", re.IGNORECASE | re.DOTALL
 )
 NAMES = re.compile(r"NAMES\s+(?P<value>.*)", re.IGNORECASE | re.DOTALL)
+RESETTABLE = re.compile(r"[\w.]+(?: [\w.]+)*")
 ON, OFF = ("on", "true", "yes", "1"), ("off", "false", "no", "0")
 INTERVALS, CHARGE, CONFIDENCE = "voile.intervals", "voile.charge", "voile.confidence"
 OWN = (INTERVALS, CHARGE, CONFIDENCE)
@@ -68,6 +69,19 @@ class SessionSettings:
             CONFIDENCE: f"{confidence:.12g}",
         }
         self.values = dict(self._first)
+        self._begun: dict[str, str] | None = None
+        """What the values were when the transaction began, if there is one."""
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        if self._begun is None:
+            self._begun = dict(self.values)
+
+    def end(self, *, undo: bool) -> None:
+        """It ends; where it is undone, so is what was set in it."""
+        if undo and self._begun is not None:
+            self.values = self._begun
+        self._begun = None
 
     @property
     def intervals(self) -> bool:
@@ -93,7 +107,9 @@ class SessionSettings:
         elif found := NAMES.fullmatch(text):
             self._keep("client_encoding", unquoted(found["value"]))
         elif found := ASSIGNED.fullmatch(text):
-            self._keep(found["name"].strip('"').lower(), unquoted(found["value"]))
+            name = found["name"].strip('"').lower()
+            check_span(name, found["span"])
+            self._keep(name, unquoted(found["value"]))
         else:
             raise QueryError(
                 f"SET {text[:60]} is not understood", hint="write SET voile.intervals = on"
@@ -112,9 +128,15 @@ class SessionSettings:
 
     def reset(self, name: str) -> ResultSet:
         """RESET name, or ALL."""
-        name = name.strip().strip('"').lower()
+        name = " ".join(name.split()).strip('"').lower()
+        if not RESETTABLE.fullmatch(name):  # silence would leave the caller's setting as it is
+            raise QueryError(
+                f"RESET {name[:60]} is not understood", hint="write RESET ALL, or name one setting"
+            )
         if name == "all":
             self.values = dict(self._first)
+            if self._begun is not None:  # and no ROLLBACK brings back what was on before
+                self._begun = dict(self._first)
         elif name in self._first:
             self.values[name] = self._first[name]
         elif name.startswith("voile."):
@@ -145,6 +167,15 @@ DESCRIBED = {
     CHARGE: "whether questions may be charged to a server's budget",
     CONFIDENCE: "at which the intervals hold",
 }
+
+
+def check_span(name: str, span: str | None) -> None:
+    """Refuse a setting of Voile's for one transaction, or for other sessions."""
+    if name.startswith("voile.") and (span or "").upper() in ("LOCAL", "GLOBAL"):
+        raise QueryError(
+            f"{name[:60]} holds for a session: SET {str(span).upper()} is refused",
+            hint=f"write SET {name[:60]} = …, and RESET {name[:60]} when you are done",
+        )
 
 
 def unquoted(text: str) -> str:

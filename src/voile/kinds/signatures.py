@@ -309,7 +309,7 @@ def put_beside(release: Release, content: bytes) -> None:
             system.set_rights(file.fileno(), READABLE)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            system.flush(file.fileno())
         system.replace(Path(beside), target)
         sync(folder)
     except OSError as error:

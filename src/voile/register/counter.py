@@ -118,7 +118,7 @@ class RegisterCounter:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                system.flush(file.fileno())
             system.replace(beside, path)
             sync(path.absolute().parent)
         except OSError as error:

@@ -112,7 +112,7 @@ class KeyFile:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                system.flush(file.fileno())
             if new:
                 self._link(beside)
             else:

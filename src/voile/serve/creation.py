@@ -339,7 +339,7 @@ def write_setting(folder: Path, setting: Setting) -> None:
         json.dump(setting.to_dict(), file, ensure_ascii=False, indent=2)
         file.write("\n")
         file.flush()
-        os.fsync(file.fileno())
+        system.flush(file.fileno())
 
 
 def put_in_place(begun: Path, folder: Path) -> None:

@@ -514,7 +514,7 @@ def place_new(path: Path, content: bytes, mode: int) -> None:
                 system.set_rights(file.fileno(), mode)
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                system.flush(file.fileno())
             system.place_new(Path(beside), path)
         finally:
             Path(beside).unlink(missing_ok=True)

@@ -76,11 +76,29 @@ def write_at(handle: int, content: bytes, at: int) -> None:
     os.pwrite(handle, content, at)
 
 
+def flush(handle: int) -> None:
+    """Wait until what was written to an open file or folder is on disk.
+
+    On macOS fsync hands it to the drive, which may keep it in its memory; F_FULLFSYNC waits for the
+    drive, too. File systems that lack it, such as those of networks, get fsync.
+    """
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        try:
+            fcntl.fcntl(handle, full)
+        except OSError as error:
+            if error.errno not in UNABLE | {errno.ENOTTY}:
+                raise
+        else:
+            return
+    os.fsync(handle)
+
+
 def sync(path: Path) -> None:
     """Make a file or folder durable before anything refers to it."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        flush(handle)
     finally:
         os.close(handle)
 

@@ -137,6 +137,11 @@ def write_at(handle: int, content: bytes, at: int) -> None:
             left = left[os.write(handle, left) :]
 
 
+def flush(handle: int) -> None:
+    """Wait until what was written to an open file is on disk."""
+    os.fsync(handle)
+
+
 def sync(path: Path) -> None:
     """Make a file durable before anything refers to it.
 
@@ -146,7 +151,7 @@ def sync(path: Path) -> None:
         return
     handle = open_file(path, write=True)
     try:
-        os.fsync(handle)
+        flush(handle)
     finally:
         os.close(handle)
 

@@ -473,6 +473,7 @@ class Client:
                 self._lagging = None
                 return future.result()
         except TimeoutError:
+            self.conversation.session.interrupt()
             raise WireError("57014", f"the statement took longer than {seconds:g} seconds",
                             hint="ask for less at once") from None  # fmt: skip
         finally:
@@ -486,6 +487,7 @@ class Client:
         try:
             await asyncio.wait([waiting, cancelled], return_when=asyncio.FIRST_COMPLETED)
             if not waiting.done():
+                self.conversation.session.interrupt()
                 raise WireError("57014", "the statement was cancelled by its client")
         finally:
             waiting.cancel()

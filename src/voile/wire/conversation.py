@@ -87,6 +87,10 @@ class SessionLike(Protocol):
         """The columns that it would give."""
         ...
 
+    def interrupt(self) -> None:
+        """End what a statement computes, which nobody waits for any more."""
+        ...
+
     def close(self) -> None:
         """End the session."""
         ...
@@ -259,10 +263,16 @@ class Conversation:
     # ------------------------------------------------------------------ transactions
 
     def _transaction(self, statement: WireStatement) -> WireOutcome:
-        """Nothing is changed, so nothing is undone: tools want to see it begin and end."""
+        """Nothing is changed, so nothing is undone: tools want to see it begin and end.
+
+        The session is told, because it undoes what was set of its own.
+        """
         if statement.kind is StatementKind.BEGIN:
+            self.session.run("BEGIN")
             self.status = "T"
             return WireOutcome(statement.tag)
+        undone = self.status == "E" or statement.kind is StatementKind.ROLLBACK
+        self.session.run("ROLLBACK" if undone else "COMMIT")
         tag = "ROLLBACK" if self.status == "E" else statement.tag
         self.status = "I"
         self._cursors.clear()
@@ -275,9 +285,12 @@ class Conversation:
         return WireOutcome(statement.tag or "ROLLBACK")
 
     def _pass(self, statement: WireStatement) -> WireOutcome:
-        if statement.words[0] == "DISCARD":
-            self._cursors.clear()
-        return WireOutcome(statement.tag)
+        if statement.words[0] != "DISCARD":
+            return WireOutcome(statement.tag)
+        self._cursors.clear()
+        if statement.words[1:2] == ("ALL",):
+            return self._reset_all(statement)
+        return WireOutcome(" ".join(statement.words[:2]))
 
     # ------------------------------------------------------------------ settings
 
@@ -286,16 +299,28 @@ class Conversation:
         if found is None:
             return WireOutcome(statement.tag)
         name, value = found
+        if name == "all" and value is None:
+            return self._reset_all(statement)
         if name.startswith("voile."):
             return self._set_ours(statement)
         before = dict(self.settings.items())
         self.settings.set(name, value)
-        changed = tuple(
+        return WireOutcome(statement.tag, changed=self._changed(before))
+
+    def _reset_all(self, statement: WireStatement) -> WireOutcome:
+        """All is as the connection began, also what the session may spend: pools clean with it."""
+        before = dict(self.settings.items())
+        self.settings.set("all", None)
+        self.session.run("RESET ALL")
+        return WireOutcome(statement.tag, changed=self._changed(before))
+
+    def _changed(self, before: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        """What clients are told of."""
+        return tuple(
             (REPORTED[one], now)
             for one, now in self.settings.items()
             if one in REPORTED and before[one] != now
         )
-        return WireOutcome(statement.tag, changed=changed)
 
     def _set_ours(self, statement: WireStatement) -> WireOutcome:
         with placed(statement):

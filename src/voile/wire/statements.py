@@ -193,6 +193,7 @@ SETTING = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 ZONE = re.compile(r"\s*(?:SESSION\s+|LOCAL\s+)?TIME\s+ZONE\s+(?P<value>.*)", re.IGNORECASE)
+RESETTABLE = re.compile(r'[\w.]+(?:\s+[\w.]+)*|"[^"]+"')
 NAMES = re.compile(r"\s*NAMES\s+(?P<value>.*)", re.IGNORECASE)
 OF_TRANSACTION = re.compile(
     r"\s*(?:(?:SESSION\s+|LOCAL\s+)?TRANSACTION|SESSION\s+CHARACTERISTICS|CONSTRAINTS"
@@ -206,8 +207,11 @@ def setting_of(sql: str) -> tuple[str, str | None] | None:
 
     The value is None for the default; the name is "all" for RESET ALL.
     """
-    word, rest = re.split(r"\s+", sql.strip(), maxsplit=1) if " " in sql.strip() else (sql, "")
+    word, rest = [*re.split(r"\s+", sql.strip(), maxsplit=1), ""][:2]
     if word.upper() == "RESET":
+        if not RESETTABLE.fullmatch(rest.strip()):
+            raise WireError("42601", "RESET is not followed by a setting",
+                            hint="write RESET ALL, or name one setting")  # fmt: skip
         return rest.strip().strip('"').lower(), None
     if OF_TRANSACTION.match(rest):
         return None

@@ -197,7 +197,7 @@ class Domain:
         try:
             return self._fetch(self._select([expression], rows))[0]
         except duckdb.Error as error:
-            if left[0] < 0 or expression.subqueries:
+            if left[0] < 0 or expression.subqueries or isinstance(error, FINAL):
                 raise uncomputable([expression], error) from None
         if count == 1:
             return pa.nulls(1)

@@ -172,7 +172,7 @@ def sync_file(path: Path) -> None:
     """Wait until what another process wrote is on disk."""
     handle = system.open_file(path, write=True)
     try:
-        os.fsync(handle)
+        system.flush(handle)
     finally:
         os.close(handle)
 
@@ -182,6 +182,6 @@ def write_synced(path: Path, content: bytes, offset: int, *, new: bool = False) 
     handle = system.open_file(path, write=True, create=new, truncate=new)
     try:
         system.write_at(handle, content, offset)
-        os.fsync(handle)
+        system.flush(handle)
     finally:
         os.close(handle)
