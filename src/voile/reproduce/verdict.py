@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
 
 from scipy.special import stdtrit
 
@@ -42,20 +43,26 @@ class Sample:
         """How many runs there are."""
         return len(self.values)
 
+    @property
+    def allowance(self) -> float:
+        """How far the mean of these runs may be from the mean of all runs.
+
+        Student's law: whatever the number of runs, the true mean is further off at most once in a
+        thousand times, if runs are normal.
+        """
+        return self._beyond / math.sqrt(self.runs)
+
+    def centred_on(self, value: float, reading: float) -> bool:
+        """Whether runs give `value` on average, which is known up to `reading`."""
+        return abs(self.mean - value) <= reading + self.allowance
+
     def near(self, value: float, reading: float) -> bool:
         """Whether one more run may have given `value`, which is known up to `reading`.
 
-        Student's law: whatever the number of runs, a right value is rejected at most once in a
-        thousand times, if runs are normal.
+        A right value is rejected as rarely as by `centred_on`. An average is known better than the
+        next run: `centred_on` finds errors that this does not.
         """
         return abs(self.mean - value) <= reading + self._beyond * math.sqrt(1 + 1 / self.runs)
-
-    def centred_on(self, value: float, reading: float) -> bool:
-        """Whether runs give `value` on average, which is known up to `reading`; rejected as rarely.
-
-        An average is known better than the next run: this finds errors that `near` does not.
-        """
-        return abs(self.mean - value) <= reading + self._beyond / math.sqrt(self.runs)
 
     @property
     def _beyond(self) -> float:
@@ -71,6 +78,7 @@ class Number(Record):
 
     `reading` is how exactly the print can be read: half of its last digit, or the precision of
     reading a curve. Where the print is wrong, `right` is what it should be, and `why` says so.
+    The print agrees if the mean of all runs may be what is printed, and `right` is no further off.
     `average` says that `right` is what runs give on average, by a formula or by many more runs, and
     not what one run gave.
     """
@@ -85,7 +93,7 @@ class Number(Record):
 
     json_keys = (
         "mean=measured.mean", "sd=measured.sd", "runs=measured.runs", "right", "agrees",
-        "sound", "why",
+        "sound", "why=reason",
     )  # fmt: skip
 
     @property
@@ -93,7 +101,11 @@ class Number(Record):
         """Whether it agrees with the print; None where the paper prints no number."""
         if self.printed is None:
             return None
-        return self.measured.near(self.printed, self.reading)
+        allowed = self.reading + self.measured.allowance
+        right = self.printed if self.right is None else self.right
+        return self.measured.centred_on(self.printed, self.reading) and (
+            abs(right - self.printed) <= allowed
+        )
 
     @property
     def sound(self) -> bool:
@@ -102,6 +114,16 @@ class Number(Record):
             return self.measured.centred_on(self.right, self.reading)
         expected = self.printed if self.right is None else self.right
         return expected is None or self.measured.near(expected, self.reading)
+
+    @property
+    def reason(self) -> str:
+        """Why it does not agree; also where all that is known is how far single runs scatter."""
+        if self.why or self.agrees is not False or not self.sound:
+            return self.why
+        return (
+            f"not what runs give on average; a single run may, as they scatter by "
+            f"{self.measured.sd:.2g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -125,13 +147,20 @@ class Claim(Record):
         """Whether the claim holds where it should, and fails where the print is wrong."""
         return self.agrees == self.expected
 
+    @property
+    def reason(self) -> str:
+        """Why it does not agree."""
+        return self.why
+
 
 Check = Number | Claim
 """What a verdict is made of: a number beside the printed one, or a claim that holds or not."""
 
 
-def sign(agrees: bool | None, sound: bool) -> str:
-    """The verdict: 'agrees', 'differs' (the print is wrong or unclear) or 'fails'."""
+def sign(agrees: bool | None, sound: bool | None) -> str:
+    """The verdict: 'agrees', 'differs' (the print is wrong or unclear), 'fails' or 'not judged'."""
+    if sound is None:
+        return "not judged"
     if not sound:
         return "fails"
     return "differs" if agrees is False else "agrees"
@@ -139,7 +168,10 @@ def sign(agrees: bool | None, sound: bool) -> str:
 
 @dataclass(frozen=True)
 class Reproduction(Record):
-    """A figure made again: what was checked, and its files (the CSV, pictures, and JSON)."""
+    """A figure made again: what was checked, and its files (the CSV, pictures, and JSON).
+
+    A quick run is not `judged`: it shows that everything works, and has too few runs for more.
+    """
 
     name: str
     paper: str
@@ -147,6 +179,7 @@ class Reproduction(Record):
     title: str
     checks: tuple[Check, ...]
     files: tuple[str, ...]
+    judged: bool = True
 
     json_keys = ("name", "printed", "measured", "agrees", "why", "files")
 
@@ -156,25 +189,28 @@ class Reproduction(Record):
         return {check.what: check.printed for check in self.checks}
 
     @property
-    def measured(self) -> dict[str, Check]:
-        """The checks, by what each is about."""
-        return {check.what: check for check in self.checks}
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """The checks as data, by what each is about."""
+        if self.judged:
+            return {check.what: check.to_dict() for check in self.checks}
+        unjudged = {"agrees": None, "sound": None}
+        return {c.what: c.to_dict() | unjudged | {"why": c.why} for c in self.checks}
 
     @property
-    def agrees(self) -> bool:
-        """Whether all that the paper says of it is as printed."""
-        return all(check.agrees is not False for check in self.checks)
+    def agrees(self) -> bool | None:
+        """Whether all that the paper says of it is as printed; None where it is not judged."""
+        return all(check.agrees is not False for check in self.checks) if self.judged else None
 
     @property
-    def sound(self) -> bool:
+    def sound(self) -> bool | None:
         """Whether all is as it should be: as printed, or as it is right where the print is not."""
-        return all(check.sound for check in self.checks)
+        return all(check.sound for check in self.checks) if self.judged else None
 
     @property
     def why(self) -> str:
         """What does not agree with the print, and why."""
-        differs = [check for check in self.checks if check.agrees is False]
-        return "; ".join(f"{c.what}: {c.why or 'not explained'}" for c in differs)
+        differs = [check for check in self.checks if self.judged and check.agrees is False]
+        return "; ".join(f"{c.what}: {c.reason or 'not explained'}" for c in differs)
 
 
 Reproduced = Reproduction

@@ -23,13 +23,14 @@ from voile.reproduce.verdict import Reproduction, sign
 
 PAGE = "index.html"
 SIGNS = {"agrees": "agrees with the print", "differs": "differs, as the print is wrong or unclear",
-         "fails": "does not agree, and should"}  # fmt: skip
+         "fails": "does not agree, and should",
+         "not judged": "a quick run is not judged"}  # fmt: skip
 
 STYLE = """
 article { border-top: 1px solid var(--line); padding: 1.5rem 0 1rem; }
 article .paper { display: block; margin: 1rem 0; }
 .sign { font-size: .85rem; font-weight: 600; } .agrees { color: var(--accent); }
-.differs { color: var(--ink); } .fails { color: var(--bad); }
+.differs, .unjudged { color: var(--ink); } .fails { color: var(--bad); }
 @media (max-width: 40rem) { .paper img { max-width: none; width: 40rem; } }
 """
 
@@ -75,13 +76,16 @@ def tally(found: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return "Nothing yet."
     signs = [sign(entry["agrees"], entry["sound"]) for entry in found]
+    if signs.count("not judged") == len(signs):
+        return f"{len(signs)} figures and tables from quick runs, which are not judged."
     checks = [check["agrees"] for entry in found for check in entry["measured"].values()]
-    fails = f", {signs.count('fails')} do not agree and should" if "fails" in signs else ""
+    counted = {"fails": "do not agree and should", "not judged": "are quick runs"}
+    others = (f", {signs.count(one)} {words}" for one, words in counted.items() if one in signs)
     return (
         f"{len(signs)} figures and tables: {signs.count('agrees')} are as printed in all that was "
         f"compared, {signs.count('differs')} differ somewhere because the print is wrong or unclear"
-        f"{fails}. Of {len(checks) - checks.count(None)} numbers and sentences of the papers "
-        f"{checks.count(True)} hold."
+        f"{''.join(others)}. Of {len(checks) - checks.count(None)} numbers and sentences of the "
+        f"papers {checks.count(True)} hold."
     )
 
 
@@ -94,8 +98,8 @@ def article(entry: Mapping[str, Any]) -> str:
     files = ", ".join(link(Path(file).name) for file in entry["files"])
     return (
         f'<article id="{name}"><h3>{escape(entry["what"])}</h3>\n'
-        f"<code>{name}</code>{' · a quick run' * entry['quick']}{made_by(entry)} · "
-        f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
+        f"<code>{name}</code>{made_by(entry)} · "
+        f'<span class="sign {style_of(verdict)}">{SIGNS[verdict]}</span>\n'
         f'<a class="paper" href="{name}.svg"><img src="{name}.svg" alt="{escape(entry["title"])}" '
         f'loading="lazy"></a>\n{checks}\n'
         f"<p>{files}</p></article>"
@@ -123,8 +127,13 @@ def check_row(what: str, entry: Mapping[str, Any]) -> str:
         head_cell(what),
         text_cell(printed(entry["printed"][what])),
         text_cell(measured(check)),
-        f'<td><span class="sign {verdict}">{shown}</span>{why}</td>',
+        f'<td><span class="sign {style_of(verdict)}">{shown}</span>{why}</td>',
     )
+
+
+def style_of(verdict: str) -> str:
+    """The class of a verdict in the page's style sheet."""
+    return "unjudged" if verdict == "not judged" else verdict
 
 
 def printed(value: Any) -> str:
@@ -173,7 +182,8 @@ def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Rep
     written += [write_whole(folder / f"{figure.name}.{k}", render(chart, k)) for k in PICTURES]
     verdict = folder / f"{figure.name}.json"
     names = tuple(str(path) for path in [*written, verdict])
-    done = Reproduction(figure.name, figure.paper, figure.what, found.title, found.checks, names)
+    done = Reproduction(figure.name, figure.paper, figure.what, found.title, found.checks, names,
+                        judged=not run.quick)  # fmt: skip
     about = {"paper": done.paper, "what": figure.label, "title": done.title, "sound": done.sound}
     entry = done.to_dict() | about | {"quick": run.quick, "seed": run.seed, "voile": __version__}
     entry["files"] = [Path(name).name for name in names]  # a folder may be moved

@@ -130,7 +130,7 @@ def number(x: float) -> str:
 # figures of the papers on a terminal: what is printed, what was measured, how they agree
 
 
-STYLES = {"agrees": "green", "differs": "yellow", "fails": "bold red"}
+STYLES = {"agrees": "green", "differs": "yellow", "fails": "bold red", "not judged": "dim"}
 
 
 def list_view(figures: Sequence[Figure]) -> Any:
@@ -161,7 +161,7 @@ def reproduced_view(found: Sequence[Reproduced]) -> Any:
 
     if len(found) == 1:
         return figure_view(found[0])
-    unsound = [figure_view(one) for one in found if not one.sound]
+    unsound = [figure_view(one) for one in found if one.sound is False]
     return Group(summary(found), *unsound)
 
 
@@ -179,7 +179,7 @@ def summary(found: Sequence[Reproduced]) -> Any:
         view.add_row(
             one.name,
             one.what,
-            f"{sum(compared)} of {len(compared)}",
+            f"{sum(compared)} of {len(compared)}" if one.judged else "",
             Text(verdict, STYLES[verdict]),
         )
     return view
@@ -194,13 +194,15 @@ def figure_view(found: Reproduced) -> Any:
     from voile.reproduce.writing import measured, printed
 
     view = table_of(["", "the paper", "measured", "verdict"], [])
-    for check in found.checks:
-        verdict = sign(check.agrees, check.sound)
-        shown = "–" if check.agrees is None and check.sound else verdict
+    for what, check in found.measured.items():
+        verdict = sign(check["agrees"], check["sound"])
+        shown = "–" if check["agrees"] is None and check["sound"] else verdict
         # As Text: what stands in brackets is no markup.
-        cells = (check.what, printed(check.printed), measured(check.to_dict()))
+        cells = (what, printed(found.printed[what]), measured(check))
         view.add_row(*map(Text, cells), Text(shown, STYLES[verdict]))
     reasons = [
-        Text(f"{check.what}: {check.why}", style="dim") for check in found.checks if check.why
+        Text(f"{what}: {check['why']}", style="dim")
+        for what, check in found.measured.items()
+        if check["why"]
     ]
     return Group(Text(found.title, style="bold"), Text(found.paper, style="dim"), view, *reasons)

@@ -151,7 +151,7 @@ def parts(run: Run) -> list[Part]:
     return [
         *(Part(as_on_slides, {"seed": seed}) for seed in run.seeds(20, 8)),
         *(Part(as_voile, {"direct": direct, "seed": seed})
-          for direct, seeds in ((False, run.seeds(3, 1)), (True, run.seeds(5, 4)))
+          for direct, seeds in ((False, run.seeds(3, 1)), (True, run.seeds(20, 4)))
           for seed in seeds),
     ]  # fmt: skip
 

@@ -75,7 +75,10 @@ def parts(run: Run) -> list[Part]:
     """Attacks by an unlimited adversary on a small table, and by least squares on a larger one."""
     return [
         Part(all_tried, {"seed": run.first}),
-        *(Part(attacked, {"questions": list(QUESTIONS), "seed": seed}) for seed in run.seeds(8, 4)),
+        *(
+            Part(attacked, {"questions": list(QUESTIONS), "seed": seed})
+            for seed in run.seeds(20, 4)
+        ),
     ]
 
 

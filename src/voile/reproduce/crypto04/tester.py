@@ -118,7 +118,7 @@ def parts(run: Run) -> list[Part]:
         *(
             Part(searched, {"delta": delta, "batches": batches, "seed": seed})
             for delta in DELTAS
-            for seed in run.seeds(8, 5)
+            for seed in run.seeds(20, 5)
         ),
     ]
 

@@ -67,7 +67,7 @@ def summary(outcome: Any) -> dict[str, Any]:
 def parts(run: Run) -> list[Part]:
     """One set of walks at the larger η, and one for each seed at the smaller."""
     first = Part(walked, {"eta": ETAS[0], "seed": run.first})
-    return [first, *(Part(walked, {"eta": ETAS[1], "seed": seed}) for seed in run.seeds(6, 4))]
+    return [first, *(Part(walked, {"eta": ETAS[1], "seed": seed}) for seed in run.seeds(20, 4))]
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:

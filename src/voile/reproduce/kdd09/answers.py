@@ -130,7 +130,7 @@ def parts(run: Run) -> list[Part]:
     return [
         *study.curve_parts(),
         *(part(run, releases, seed) for releases in curves for seed in run.seeds(4, 1)),
-        *(part(run, [{"k": 5000}], seed, recodes=[GENERALIZED]) for seed in run.seeds(8, 4)),
+        *(part(run, [{"k": 5000}], seed, recodes=[GENERALIZED]) for seed in run.seeds(20, 4)),
     ]
 
 
@@ -150,7 +150,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
     line = [*smaller, *buckets[CLOSENESS]]
     columns = as_columns(buckets, ("value", "p_loss", "u_loss", "error"))
     number = answered[0][0]["queries"]
-    boxed = [result["errors"][0][GENERALIZED] for result in results[-len(run.seeds(8, 4)) :]]
+    boxed = [result["errors"][0][GENERALIZED] for result in results[-len(run.seeds(20, 4)) :]]
     return Finding(
         checks=(*pattern(buckets, line), *method(buckets, general, boxed)),
         tables={"": columns},

@@ -67,7 +67,7 @@ def parts(run: Run) -> list[Part]:
         Part(accuracy, {"retention": retention, "method": method, "seed": seed})
         for retention in retentions_of(run)
         for method in methods
-        for seed in (run.seeds(full=10, quick=5) if retention < 1 else run.seeds(1, 1))
+        for seed in (run.seeds(full=20, quick=5) if retention < 1 else run.seeds(1, 1))
     ]
 
 

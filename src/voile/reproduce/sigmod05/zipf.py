@@ -198,7 +198,7 @@ def parts(run: Run) -> list[Part]:
             },
         )
         for rows in SIZES
-        for seed in run.seeds(full=12, quick=5)
+        for seed in run.seeds(full=20, quick=5)
     ]
 
 

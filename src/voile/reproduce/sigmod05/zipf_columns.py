@@ -65,7 +65,7 @@ def parts(run: Run) -> list[Part]:
     shared = {"retentions": list(RETENTIONS), "repetitions": 2 if run.quick else 10}
     return [
         Part(zipf_errors, {"rows": ROWS, "columns": list(columns), "seed": seed, **shared})
-        for seed in run.seeds(full=12, quick=5)
+        for seed in run.seeds(full=20, quick=5)
     ] + [
         Part(correlated_errors, {"columns": fewer, "seed": seed, **shared})
         for seed in run.seeds(full=6, quick=2)

@@ -31,7 +31,7 @@ def case_study() -> dict[str, Any]:
 
 def parts(run: Run) -> list[Part]:
     """What follows from the parameters, and one run of the method for each seed."""
-    seen = [Part(measured, {"method": REPORT, "seed": seed}) for seed in run.seeds(8, 4)]
+    seen = [Part(measured, {"method": REPORT, "seed": seed}) for seed in run.seeds(20, 4)]
     return [Part(case_study), *seen]
 
 

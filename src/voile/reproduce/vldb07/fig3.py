@@ -32,8 +32,8 @@ Curves = Mapping[str, list[list[float]]]
 
 def runs(run: Run) -> list[tuple[str, int]]:
     """Which methods, with which seeds. A model takes most of a minute: two, if not quick."""
-    main = [(method, seed) for method in (FRAPP, TIGHT) for seed in run.seeds(8, 6)]
-    more = [(method, seed) for method in (LOOSE, BETTER, MULTISET) for seed in run.seeds(8, 4)]
+    main = [(method, seed) for method in (FRAPP, TIGHT) for seed in run.seeds(20, 6)]
+    more = [(method, seed) for method in (LOOSE, BETTER, MULTISET) for seed in run.seeds(20, 4)]
     refined = [] if run.quick else [(REFINED, seed) for seed in run.seeds(2, 0)]
     return [*main, *more, *refined]
 

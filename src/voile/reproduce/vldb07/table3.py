@@ -115,7 +115,7 @@ def parts(run: Run) -> list[Part]:
     seen = [
         Part(measured, {"method": method, "seed": seed})
         for method in (FRAPP, TIGHT)
-        for seed in run.seeds(8, 6)
+        for seed in run.seeds(20, 6)
     ]
     return [Part(exact), *(Part(answered, {"seed": s}) for s in run.seeds(*SERVERS)), *seen]
 
