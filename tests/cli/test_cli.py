@@ -334,21 +334,3 @@ def test_every_command_has_help() -> None:
     assert all(len(line) <= 80 for line in listed.splitlines())
     for command in ("inspect", "publish", "verify", "describe", "query", "datasets", "demo"):
         assert voile(command, "--help").returncode == 0
-
-
-def test_demo_shows_five_answers_and_draws(tmp_path: Path) -> None:
-    result = data("demo", "-o", "out", cwd=tmp_path)
-    assert len(result["questions"]) == 5
-    for question in result["questions"]:
-        # Seven standard errors: a false alarm less than once in 10¹¹.
-        assert abs(question["estimate"] - question["truth"]) < 7 * question["stderr"]
-    planner, paper = result["mean_error_of_counts_over_500"].values()
-    # Fresh coins each time: the oracle's seeds spread by 4 around 115, so this is ten of those.
-    assert 35 < planner < 125
-    assert 75 < paper < 155
-    drawn = [Path(file) for file in result["files"] if not file.endswith(".csv")]
-    assert {file.suffix for file in drawn} == {".png", ".html"}
-    for path in drawn:
-        assert (tmp_path / path).stat().st_size > 50_000
-    assert (tmp_path / "out" / "frontier" / "points.csv").stat().st_size > 1_000
-    assert data("verify", "out/adult.voile", cwd=tmp_path)["ok"] is True

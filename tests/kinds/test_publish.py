@@ -121,7 +121,7 @@ def test_a_misspelt_value_is_noted(adult: ViewRelease) -> None:
 @pytest.mark.slow
 def test_figure_3_of_the_set_algorithm(oracle: dict[str, Any]) -> None:
     """The paper's algorithm exactly, on Adult's distinct tuples, as the oracle measured it."""
-    from voile.evaluate.demo import workload
+    from voile.evaluate.selecting import selection_estimates, true_selections
     from voile.evaluate.workload import cumulative_error
 
     given_ = oracle["fig3.ab_set_tight"]
@@ -138,7 +138,7 @@ def test_figure_3_of_the_set_algorithm(oracle: dict[str, Any]) -> None:
     rows = rows[rows["split"] == "train"][release.schema.names].dropna().drop_duplicates()
     assert len(rows) == 19502
     table = voile.read(rows)
-    truth, estimates = workload(table, release)
+    truth, estimates = true_selections(table, release.schema), selection_estimates(release)
     measured = cumulative_error(truth.counts, estimates, given_["inputs"]["xs"])
     expected = np.array(given_["expected"]["mean_abs_error_Q>=x"])
     assert (np.abs(measured - expected) < 4 * np.array(given_["expected"]["seed_sd"])).all()
@@ -151,19 +151,20 @@ def test_figure_3_on_adult(oracle: dict[str, Any]) -> None:
     The oracle's set algorithm on rows has the same variance as our multiset form, so that its
     mean over eight seeds is ours; one seed may differ by four of its standard deviations.
     """
-    from voile.evaluate.demo import workload
+    from voile.evaluate.selecting import selection_estimates, true_selections
     from voile.evaluate.workload import cumulative_error
 
     given_ = oracle["fig3.ab_multiset_tight"]
     release = voile.publish(ADULT, retention=0.5, simulate_seed=7)
-    truth, estimates = workload(voile.read(ADULT), release)
+    truth = true_selections(voile.read(ADULT), release.schema)
+    estimates = selection_estimates(release)
     xs = given_["inputs"]["xs"]
     measured = cumulative_error(truth.counts, estimates, xs)
     expected = np.array(given_["expected"]["mean_abs_error_Q>=x"])
     spread = np.array(given_["expected"]["seed_sd"])
     assert (np.abs(measured - expected) < 4 * spread).all()
     better = voile.publish(ADULT, method="alphabeta", simulate_seed=7)
-    _, estimates = workload(voile.read(ADULT), better)
+    estimates = selection_estimates(better)
     # √2 less noise at the largest retention.
     assert cumulative_error(truth.counts, estimates, [0])[0] < 0.75 * measured[0]
 

@@ -97,17 +97,20 @@ def datasets(as_json: JsonOpt = False) -> None:
 
 @commands.command()
 def demo(
+    table: Annotated[
+        str, typer.Argument(metavar="[TABLE]", help="A table of yours; else one that is shipped.")
+    ] = "dataset:health",
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for what it makes.")] = (
         Path("demo-output")
     ),
     as_json: JsonOpt = False,
 ) -> None:
-    """Publish the Adult table, ask it questions, and draw how good the answers are."""
+    """Publish a table, ask it questions, attack it, and draw how good the answers are."""
     from voile.extras import DRAWING, PUBLISHING, check_installed
 
     check_installed("the demonstration", (*PUBLISHING, *DRAWING), "publish")
     from voile.evaluate.demo import run
 
     with progress_bar() as progress:
-        result = run(output, progress)
+        result = run(output, progress, table)
     show(result.to_dict() if as_json else None, lambda: result)

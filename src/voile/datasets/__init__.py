@@ -65,6 +65,18 @@ _BOUNDARY = (
 _FRONTIER = ("age", "workclass", "education", "marital_status", "race", "sex", "occupation")
 _OLAP = ("age", "fnlwgt", "hours_per_week", "education_num")
 
+_HEALTH = (
+    "age",
+    "sex",
+    "family_size",
+    "years_of_school",
+    "income",
+    "share_paid",
+    "health",
+    "doctor_visits",
+    "hospital_stays",
+    "spending",
+)
 _PEOPLE = tuple(column for column in _ADULT if column != "split")
 
 _VIEWS = (
@@ -113,6 +125,14 @@ _VIEWS = (
         _PEOPLE,
         "split = 'test'",
         "UCI Adult, the rows to test on: 16,281 rows.",
+    ),
+    Dataset(
+        "health",
+        "health.parquet",
+        _HEALTH,
+        "",
+        "People in the first year of the RAND Health Insurance Experiment, their doctors' visits "
+        "and what these cost: 5,638 rows.",
     ),
     Dataset(
         "scores",

@@ -1,88 +1,79 @@
-"""The demonstration: Adult published, questions asked, all answers drawn against the truth.
+"""The demonstration: a table published as it is by default, questions, the frontier, an attack.
 
 Holds true counts beside estimates: what it writes shows how Voile works and is not publishable.
 """
 
 from __future__ import annotations
 
+import random
+import shlex
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from voile.engines import connect
 from voile.engines.table import Table
+from voile.errors import UsageError, VoileError
 from voile.estimate import Answer, Estimate, number
-from voile.evaluate import answer_plot, plots
+from voile.evaluate.attack.left_out import LeftOutAttack, attack_left_out
+from voile.evaluate.counts_plot import draw_counts
 from voile.evaluate.drawing import load_altair
-from voile.evaluate.felt import FeltError, felt_error
+from voile.evaluate.felt import FeltError, counts_beside, felt_of
 from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.page import write_frontier
-from voile.evaluate.selecting import selection_estimates, true_selections
-from voile.evaluate.workload import Selections, cumulative_error
 from voile.kinds.automatic import publish_best
 from voile.kinds.choosing import MethodChoice, in_per_cent, rounded
-from voile.kinds.perturbed.publishing import perturb_table
-from voile.kinds.perturbed.release import LocalRelease
-from voile.kinds.views.publishing import publish_table
-from voile.kinds.views.release import ViewRelease
-from voile.privacy.local import equal_shares
+from voile.kinds.release import Release
 from voile.progress import Progress
-from voile.schema.attribute import plain
+from voile.query.quoting import bare_identifier, literal
+from voile.schema import Schema
+from voile.schema.attribute import Attribute, plain
 
-TABLE = "dataset:adult/boundary"
-FRONTIER = "dataset:adult/frontier"
-QUESTIONS = (
-    "education = 'Bachelors'",
-    "age between 25 and 45 and sex = 'Female'",
-    "(education in ('Masters', 'Doctorate') or occupation like 'Prof%') and salary = '>50K'",
-    "case when sex = 'Male' then age >= 65 else age >= 60 end and workclass = 'Private'",
-    "(age < 25 and education = 'Some-college' or age > 60 and not workclass = 'Private') "
-    "and native_country = 'United-States'",
-)
-GROUPED = (
-    "select sex, avg(age), median(age), 100.0 * count(*) filter (where salary = '>50K') / count(*) "
-    "as rich from adult where education = 'Bachelors' group by sex order by sex"
-)
-DECADES = "select floor(age / 10) * 10 as decade, sex, count(*) from adult group by all"
+TABLE = "dataset:health"
+LEFT_OUT = 10
+"""One in so many people is left out before the table is published, and attacked all the same."""
+FEWEST = 500
+"""People: with fewer, an attack on a tenth of them shows nothing."""
+LISTED = range(2, 13)
+"""How many values a column has whose counts are shown, or that is guessed."""
+TRIED = 6
+"""Columns of numbers whose average is tried."""
+CLASSED = 5
+"""Columns that the frontier generalizes at most."""
 
 
 @dataclass(frozen=True)
-class DemoAnswer:
-    """One question with its answer and the truth."""
-
-    where: str
-    truth: int
-    estimate: Estimate
-    perturbed: Estimate
-    """From rows that were perturbed one by one, with nobody trusted."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
-        return {
-            "where": self.where,
-            "truth": self.truth,
-            **self.estimate.to_dict(),
-            "perturbed": self.perturbed.to_dict(),
-        }
-
-
-@dataclass(frozen=True)
-class DemoGroups:
-    """A query with groups, and the truth in the same rows and columns."""
+class DemoQuestion:
+    """A question, its answer, and the truth of each of its groups."""
 
     sql: str
     answer: Answer
     truth: tuple[tuple[Any, ...], ...]
+    """In the same rows and columns; None where the table has no such group."""
+
+    @property
+    def covered(self) -> tuple[int, int]:
+        """How many intervals hold the truth, and how many there are."""
+        hits = [inside(value, true) for value, true in self.pairs() if true is not None]
+        return sum(hits), len(hits)
+
+    def pairs(self) -> Iterator[tuple[Estimate, Any]]:
+        """Every estimate beside the truth."""
+        for row, truth in zip(self.answer.rows, self.truth, strict=True):
+            for value, true in zip(row.values(), truth, strict=True):
+                if isinstance(value, Estimate):
+                    yield value, true
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""
-        return {
-            "sql": self.sql,
-            **self.answer.to_dict(),
-            "truth": [list(row) for row in self.truth],
-        }
+        truth = [[plain(value) for value in row] for row in self.truth]
+        return {"sql": self.sql, **self.answer.to_dict(), "truth": truth}
 
     def __rich__(self) -> Any:
         from rich import box  # noqa: PLC0415  (only when printed)
@@ -96,235 +87,284 @@ class DemoGroups:
         return view
 
 
+def inside(value: Estimate, truth: Any) -> bool:
+    """Whether the interval holds the truth."""
+    low, high = value.interval()
+    return bool(low <= truth <= high)
+
+
 def beside(value: Any, truth: Any) -> str:
     """An estimate with its interval, green where that covers the truth, and the truth."""
     if not isinstance(value, Estimate):
         return str(value)
     low, high = value.interval()
-    hit = "green" if low <= truth <= high else "red"
+    known = "no such row" if truth is None else f"truth {number(truth)}"
+    hit = "dim" if truth is None else "green" if inside(value, truth) else "red"
     return (
-        f"[bold]{number(value.value)}[/bold], truth {number(truth)}\n"
+        f"[bold]{number(value.value)}[/bold], {known}\n"
         f"[{hit}]{number(low)} … {number(high)}[/{hit}]"
     )
-
-
-@dataclass(frozen=True)
-class DefaultRelease:
-    """What `voile publish TABLE` makes without any option, and how far off its counts are."""
-
-    path: Path
-    choice: MethodChoice
-    felt: FeltError
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
-        return {
-            "release": str(self.path),
-            "method": self.choice.chosen.method,
-            "why": self.choice.why,
-            "expected_error": rounded(self.choice.chosen.expected_error),
-            "promise": self.choice.promise.to_dict(),
-            "felt": self.felt.to_dict(),
-        }
-
-    def lines(self) -> list[str]:
-        """The same in words."""
-        felt, off = self.felt, in_per_cent(self.felt.both or 0.0)
-        covered = f"{100 * (felt.coverage or 0.0):.1f} %"
-        promise = self.choice.promise
-        return [
-            f"[bold]voile publish adult.csv[/bold], without any option: ε = {promise.epsilon:g}. "
-            f"That is, {promise.in_words()}.",
-            f"Chosen: {self.choice.why}.",
-            f"Of {felt.counts:,} counts of one and two columns that hold 1 % of the rows or more, "
-            f"the middle one is off by [bold]{off}[/bold], and {covered} lie in their 95 % "
-            "interval.",
-            "",
-            "The same table as the papers publish it, a noisy view:",
-        ]
 
 
 @dataclass(frozen=True)
 class Demonstration:
     """All that the demonstration made and measured."""
 
-    first: DefaultRelease
-    release: ViewRelease
-    asked: tuple[DemoAnswer, ...]
-    grouped: DemoGroups
-    mean_errors: dict[str, float]
+    source: str
+    release: Path
+    people: int
+    columns: int
+    choice: MethodChoice
+    felt: FeltError
+    questions: tuple[DemoQuestion, ...]
+    attack: LeftOutAttack | None
+    frontier: Frontier | None
+    """Releases as classes of rows, on the axes of privacy and utility."""
     files: tuple[Path, ...]
     seconds: float
-    epsilon: float
-    """Of exchanging a record, in the release and in the rows perturbed one by one."""
-    frontier: Frontier
-    """Classes of rows: many releases on the same axes."""
+
+    @property
+    def studio(self) -> str:
+        """The command that opens the release in a browser."""
+        return shlex.join(["voile", "studio", str(self.release)])
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, ready for JSON."""
         return {
-            "first": self.first.to_dict(),
-            "release": str(self.release.path),
-            "questions": [a.to_dict() for a in self.asked],
-            "grouped": self.grouped.to_dict(),
-            "mean_error_of_counts_over_500": self.mean_errors,
-            "files": [str(f) for f in self.files],
-            "epsilon": self.epsilon,
-            "frontier": self.frontier.in_words(),
+            "table": self.source,
+            "release": str(self.release),
+            "people": self.people,
+            "method": self.choice.chosen.method,
+            "why": self.choice.why,
+            "expected_error": rounded(self.choice.chosen.expected_error),
+            "promise": self.choice.promise.to_dict(),
+            "felt": self.felt.to_dict(),
+            "questions": [question.to_dict() for question in self.questions],
+            "attack": None if self.attack is None else self.attack.to_dict(),
+            "frontier": None if self.frontier is None else self.frontier.in_words(),
+            "files": [str(file) for file in self.files],
+            "next": self.studio,
             "seconds": self.seconds,
         }
 
     def __rich__(self) -> Any:
-        from rich import box  # noqa: PLC0415  (only when printed)
-        from rich.console import Group  # noqa: PLC0415
-        from rich.markup import escape  # noqa: PLC0415
-        from rich.table import Table as View  # noqa: PLC0415
+        from rich.console import Group  # noqa: PLC0415  (only when printed)
 
-        view = View(box=box.SIMPLE_HEAD, padding=(0, 1))
-        for heading in (
-            "",
-            "truth",
-            "estimate",
-            "± error",
-            "95 % interval",
-            "trusting nobody",
-            "± error",
-        ):
-            view.add_column(heading, justify="right", no_wrap=True)
-        for i, asked in enumerate(self.asked, start=1):
-            low, high = asked.estimate.interval()
-            hit = "green" if low <= asked.truth <= high else "red"
-            view.add_row(
-                f"{i}",
-                number(asked.truth),
-                f"[bold]{number(asked.estimate.value)}[/bold]",
-                number(asked.estimate.stderr),
-                f"[{hit}]{number(low)} … {number(high)}[/{hit}]",
-                number(asked.perturbed.value),
-                number(asked.perturbed.stderr),
+        return Group(*self.published(), *self.asked(), *self.attacked(), *self.ended())
+
+    def published(self) -> Iterator[str]:
+        """What was published, and how far off its counts are."""
+        promise, felt = self.choice.promise, self.felt
+        yield f"[bold]1  voile publish {self.source}[/bold]"
+        yield (
+            f"{self.people:,} people, {self.columns} columns, no option. Their values were learnt "
+            f"with noise, the method was chosen: {self.choice.chosen.about}."
+        )
+        yield f"Promised, with ε = {promise.epsilon:g}: {promise.in_words()}."
+        if felt.both is not None:
+            yield (
+                f"Of {felt.counts:,} counts that hold 1 % of the rows or more, the middle one is "
+                f"off by [bold]{in_per_cent(felt.both)}[/bold]; "
+                f"{100 * (felt.coverage or 0.0):.1f} % lie in their 95 % interval."
             )
-        errors = "; ".join(f"{name}: {error:,.0f}" for name, error in self.mean_errors.items())
-        manifest = self.release.manifest
-        return Group(
-            *self.first.lines(),
-            f"{manifest.public_rows:,} people, published as {manifest.rows:,} rows, records and "
-            "noise mixed. Five questions, select count(*) from adult where …",
-            *(f"[bold]{i}[/bold]  {escape(a.where)}" for i, a in enumerate(self.asked, start=1)),
-            view,
-            "[dim]Trusting nobody: rows perturbed one by one, and the counts reconstructed, at the "
-            f"same ε = {self.epsilon:.3g} for exchanging one record.[/dim]",
-            f"One with groups: {escape(self.grouped.sql)}",
-            self.grouped,
-            f"Mean error of all selections of up to three attributes that count 500 or more: "
-            f"{errors}.",
-            f"Or as classes of rows: {len(self.frontier.points)} releases of the seven columns of "
-            f"{FRONTIER}, measured. {escape(self.frontier.in_words())}",
-            *(f"[bold]{file}[/bold]" for file in self.files),
-            f"[dim]Intervals in green cover the truth; one in twenty may miss it. "
-            f"{self.seconds:.1f} s.[/dim]",
+
+    def asked(self) -> Iterator[Any]:
+        """The questions, each estimate with its interval beside the truth."""
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+
+        yield "\n[bold]2  Questions, each answer beside the truth[/bold]"
+        for question in self.questions:
+            yield f"[dim]{escape(command(self.release, question.sql))}[/dim]"
+            yield question
+
+    def attacked(self) -> Iterator[str]:
+        """What an attack found of people in the table, and of others."""
+        found = self.attack
+        if found is None:
+            return
+        yield "[bold]3  An attack[/bold]"
+        names = f"{len(found.known)} other columns"
+        yield (
+            f"Someone knows the {names} of everybody, and is after [bold]{found.column}[/bold]. "
+            f"In the table, names removed, {100 * found.alone:.0f} % of the people are alone with "
+            "what is known: their value can be read."
+        )
+        gap = 100 * (found.inside - found.outside)
+        chance = abs(gap) <= 200 * found.stderr
+        yield (
+            f"From the release the guess is right for [bold]{100 * found.inside:.1f} %[/bold] of "
+            f"the people in it, and for [bold]{100 * found.outside:.1f} %[/bold] of "
+            f"{found.left_out:,} others who were left out of it: {gap:+.1f} ± "
+            f"{100 * found.stderr:.1f} points. Always guessing the most frequent value is right "
+            f"for {100 * found.likeliest:.1f} %. "
+            + (
+                "[bold]It fails:[/bold] what it finds holds for people outside the table as well."
+                if chance
+                else "That is more than chance, and no more than the promise allows."
+            )
+        )
+
+    def ended(self) -> Iterator[str]:
+        """Other ways, the files, and what to do next."""
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+
+        if self.frontier is not None:
+            yield "\n[bold]4  Or as classes of rows[/bold]"
+            yield (
+                f"{len(self.frontier.points)} releases measured. {escape(self.frontier.in_words())}"
+            )
+        yield ""
+        yield from (f"[bold]{file}[/bold]" for file in self.files)
+        yield f"next: [bold]{escape(self.studio)}[/bold]"
+        yield (
+            "[dim]Intervals in green cover the truth; one in twenty may miss it. "
+            f"{self.seconds:.1f} s.[/dim]"
         )
 
 
-def run(output: Path, progress: Progress) -> Demonstration:
-    """Publish Adult twice (the planner's retention, the paper's), ask, and draw."""
+def command(release: Path, sql: str) -> str:
+    """What asks a question in a shell, as one would type it."""
+    if any(sign in sql for sign in '"$`\\!'):
+        return shlex.join(["voile", "query", str(release), sql])
+    return f'{shlex.join(["voile", "query", str(release)])} "{sql}"'
+
+
+def run(output: Path, progress: Progress, source: str = TABLE) -> Demonstration:
+    """Leave some people out, publish the others, ask, attack, and draw."""
     load_altair()  # refuses before any work is done
     began = time.monotonic()
+    table = connect(source)
+    kept, others = left_out(table)
     output.mkdir(parents=True, exist_ok=True)
-    table = connect(TABLE)
-    first = default_release(table, output / "first.voile", progress)
-    release = publish_table(
-        table, to=output / "adult.voile", overwrite=True, progress=progress
-    ).release
-    paper = publish_table(table, retention=0.5, progress=progress).release
-    rows = perturbed_alike(table, release, progress)
-    asked = tuple(ask(where, table, release, rows) for where in QUESTIONS)
-    truth, ours, theirs = workload(table, release, paper)
-    methods = {"αβ, planner's retention": ours, "αβ, the paper's retention ½": theirs}
-    bound = asked[0].estimate.bound
-    assert bound is not None  # noqa: S101
-    chart = plots.estimates(
-        truth.counts,
-        ours,
-        bound.error,
-        labels=lambda i: label(release, truth, i),
-        title="What can be counted from Adult when every record is hidden in noise",
-        subtitle=subtitle(release),
-        method="αβ, planner's retention",
-        others={"αβ, the paper's retention ½": theirs},
-    )
-    files = plots.save(chart, output / "estimates")
-    decades = release.query(DECADES)
-    files = [*files, answer_plot.save(decades, DECADES, output / "decades.png")]
-    grouped = DemoGroups(GROUPED, release.query(GROUPED), tuple(table.run(GROUPED)))
-    errors = {
-        name: float(cumulative_error(truth.counts, estimate, [500])[0])
-        for name, estimate in methods.items()
-    }
-    frontier = frontier_of_classes(progress)
-    (output / "frontier").mkdir(exist_ok=True)
-    files = [*files, *write_frontier(frontier, output / "frontier")]
-    seconds = time.monotonic() - began
-    epsilon = release.mechanism.likelihood_ratio().epsilon("swap")
-    return Demonstration(
-        first, release, asked, grouped, errors, tuple(files), seconds, epsilon, frontier
-    )
-
-
-def default_release(table: Table, to: Path, progress: Progress) -> DefaultRelease:
-    """Publish without any option, and compare counts with the table."""
-    done = publish_best(table, to=to, overwrite=True, progress=progress)
+    path = output / f"{table.name}.voile"
+    nulls: dict[str, Any] = {"nulls": "as-value"} if kept.null_counts(list(kept.columns)) else {}
+    done = publish_best(kept, to=path, overwrite=True, progress=progress, name=table.name, **nulls)
     assert done.choice is not None  # noqa: S101
-    return DefaultRelease(to, done.choice, felt_error(done.release, table))
+    release, schema = done.release, done.release.schema
+    counts = list(counts_beside(release, kept))
+    guessed = guessed_column(schema)
+    questions = tuple(asked(sql, release, kept) for sql in questions_of(release, guessed))
+    files = draw_counts(counts, schema, output / "estimates") if counts else []
+    attack = None if guessed is None else attack_left_out(release, kept, others, guessed)
+    frontier = None if guessed is None else frontier_of(kept, guessed, progress)
+    if frontier is not None:
+        (output / "frontier").mkdir(exist_ok=True)
+        files = [*files, *write_frontier(frontier, output / "frontier")]
+    return Demonstration(
+        source, path, len(kept), len(schema.names), done.choice, felt_of(counts),
+        questions, attack, frontier, tuple(files), time.monotonic() - began,
+    )  # fmt: skip
 
 
-def frontier_of_classes(progress: Progress) -> Frontier:
-    """What generalizing and bucketizing can do, and what no bucketization can."""
-    *qi, sensitive = connect(FRONTIER).columns
-    return find_frontier(
-        FRONTIER,
-        sensitive=sensitive,
-        qi=qi,
-        methods=["mondrian", "information", "trivial"],
-        grid="quick",
-        progress=progress,
-    )
+def left_out(table: Table) -> tuple[Table, Table]:
+    """The people who are published, and one in ten who are not; the same at every run."""
+    if len(table) < FEWEST:
+        raise UsageError(
+            f"the table has {len(table):,} rows, too few for a demonstration",
+            hint=f"take one of {FEWEST} rows or more, or see it on {TABLE}: leave the table out",
+        )
+    rows, _ = table.rows(list(table.columns))
+    chosen = random.Random(0).sample(range(len(rows)), len(rows) // LEFT_OUT)  # noqa: S311
+    out = np.zeros(len(rows), bool)
+    out[chosen] = True
+    return connect(rows.filter(~out)), connect(rows.filter(out))
 
 
-def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> LocalRelease:
-    """Rows perturbed one by one, with the same ε for exchanging a record as the release has."""
-    ratio = release.mechanism.likelihood_ratio()
-    assert ratio.high is not None  # noqa: S101  (there is noise)
-    masses = [Fraction(1, size) for size in release.schema.sizes]
-    retentions = equal_shares(ratio.high / ratio.low, masses)
-    requested = dict(zip(release.schema.names, retentions, strict=True))
-    return perturb_table(table, retention=requested, progress=progress).release
+# ---------------------------------------------------------------------- questions
 
 
-def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> DemoAnswer:
-    """A count with both releases' estimates and the truth."""
-    sql = f"select count(*) from adult where {where}"
-    return DemoAnswer(where, table.count(where), release.query(sql).scalar, rows.query(sql).scalar)
+def guessed_column(schema: Schema) -> str | None:
+    """The last column with a few listed values, or with a few values at all; None without one."""
+    few = [a for a in schema.attributes if a.size in LISTED]
+    listed = [a for a in few if a.kind in ("categorical", "boolean")]
+    return (listed or few)[-1].name if few else None
 
 
-def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:
-    """True counts of every selection of up to three attributes, and each release's estimates."""
-    truth = true_selections(table, releases[0].schema)
-    return truth, *(selection_estimates(release) for release in releases)
+def questions_of(release: Release, guessed: str | None) -> list[str]:
+    """Three questions that fit the release's columns: counts, a condition, an average by group."""
+    table = bare_identifier(release.name)
+    schema = release.schema
+    asked = []
+    if guessed is not None:
+        column = bare_identifier(guessed)
+        asked.append(f"select {column}, count(*) from {table} group by {column} order by {column}")
+    few = [a for a in schema.attributes if a.size in LISTED and a.kind == "categorical"]
+    edges = {a.name: edge for a in schema.attributes if (edge := middle_edge(a)) is not None}
+    if few and edges:
+        number_, group = next(iter(edges)), min(few, key=lambda a: a.size)
+        value = literal(next(iter(group)))
+        asked.append(
+            f"select count(*) from {table} where {bare_identifier(number_)} >= {edges[number_]} "
+            f"and {bare_identifier(group.name)} = {value}"
+        )
+        asked.append(sharpest_average(release, bare_identifier(group.name), list(edges)[:TRIED]))
+    return asked
 
 
-def label(release: ViewRelease, selections: Selections, number_: int) -> str:
-    """A selection in words."""
-    parts = []
-    for attribute, code in selections.locate(number_):
-        found = release.schema.attributes[attribute]
-        parts.append(f"{found.name} = {plain(list(found)[code])}")
-    return " and ".join(parts)
+def middle_edge(attribute: Attribute) -> str | None:
+    """A number in the middle of a column's domain, as SQL; where it has bins, an edge of one."""
+    if attribute.kind not in ("integer", "numeric") or attribute.size < 4:
+        return None
+    edges = getattr(attribute.domain, "edges", None)
+    if edges is None:
+        values = [value for value in attribute if isinstance(value, int | float)]
+        return f"{values[len(values) // 2]:g}" if values else None
+    return f"{edges[len(edges) // 2]:g}"
 
 
-def subtitle(release: ViewRelease) -> str:
-    """What the picture says below its title."""
-    g = release.manifest.guarantee
-    return (
-        f"{release.manifest.public_rows:,} people, nine attributes, published so that a belief of "
-        f"at most {g.prior:.2g} about a person never grows beyond {g.posterior:g}"
-    )
+def sharpest_average(release: Release, group: str, columns: Sequence[str]) -> str:
+    """The average by group of the column whose averages are known best, relative to their size."""
+
+    def about(column: str) -> str:
+        return (
+            f"select {group}, avg({bare_identifier(column)}) from {bare_identifier(release.name)} "
+            f"group by {group} order by {group}"
+        )
+
+    def off(column: str) -> float:
+        found = [v for row in release.query(about(column)).rows for v in row.values()]
+        estimates = [v for v in found if isinstance(v, Estimate)]
+        return float(np.median([v.stderr / max(abs(v.value), 1e-9) for v in estimates]))
+
+    return about(min(columns, key=off))
+
+
+def asked(sql: str, release: Release, table: Table) -> DemoQuestion:
+    """A question's answer, and the truth of each of its groups."""
+    answer = release.query(sql)
+    groups = [name for name, value in answer.rows[0].items() if not isinstance(value, Estimate)]
+    known = {row[: len(groups)]: row for row in as_published(table, release).run(sql)}
+    truth = []
+    for row in answer.rows:
+        key = tuple(row[name] for name in groups)
+        truth.append(known.get(key, (*key, *(None for _ in range(len(row) - len(groups))))))
+    return DemoQuestion(sql, answer, tuple(truth))
+
+
+def as_published(table: Table, release: Release) -> Table:
+    """The table with values that the release does not list as what stands for them there."""
+    rows, _ = table.rows(list(release.schema.names))
+    for i, attribute in enumerate(release.schema.attributes):
+        if attribute.other is None:
+            continue
+        values, held = list(attribute), rows.column(attribute.name)
+        listed = pc.is_in(held, pa.array(values, pa.string()))
+        texts = pc.if_else(pc.fill_null(listed, False), held.cast(pa.string()), attribute.other)
+        rows = rows.set_column(i, attribute.name, texts)
+    return connect(rows)
+
+
+def frontier_of(table: Table, sensitive: str, progress: Progress) -> Frontier | None:
+    """Classes of rows of some columns, many releases; None where the table is not for them."""
+    columns = [name for name in table.columns if name != sensitive][:CLASSED]
+    try:
+        return find_frontier(
+            table,
+            sensitive=sensitive,
+            qi=columns,
+            methods=["mondrian", "information", "trivial"],
+            grid="quick",
+            progress=progress,
+        )
+    except VoileError:  # NULLs, or columns that classes are not made of
+        return None

@@ -23,7 +23,7 @@ from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier
 from voile.records import Record
 
-__all__ = ["FeltError", "felt_error"]
+__all__ = ["CountBeside", "FeltError", "answers", "counts_beside", "felt_error"]
 
 MOST_PAIRS = 40
 """Pairs of columns that are asked about, always the same ones."""
@@ -45,13 +45,46 @@ class FeltError(Record):
     counts: int
 
 
+@dataclass(frozen=True)
+class CountBeside:
+    """A count of the table, and what a release says it is."""
+
+    columns: tuple[int, ...]
+    cell: int
+    """Its place in the table of these columns, the last column fastest."""
+    truth: int
+    estimate: Estimate
+
+
 def felt_error(release: Release, table: Table, *, drop_nulls: bool = False) -> FeltError:
     """Ask a release for the counts that matter, and compare them with its table."""
+    return felt_of(list(counts_beside(release, table, drop_nulls=drop_nulls)))
+
+
+def felt_of(counts: Sequence[CountBeside]) -> FeltError:
+    """The middle errors of these counts, and how many lie in their interval."""
+    errors: dict[int, list[float]] = {1: [], 2: []}
+    inside: list[bool] = []
+    for one in counts:
+        errors[len(one.columns)].append(abs(float(one.estimate.value) - one.truth) / one.truth)
+        low, high = one.estimate.interval()
+        inside.append(bool(low <= one.truth <= high))
+    return FeltError(
+        middle(errors[1]),
+        middle(errors[2]),
+        middle(errors[1] + errors[2]),
+        sum(inside) / len(inside) if inside else None,
+        len(inside),
+    )
+
+
+def counts_beside(
+    release: Release, table: Table, *, drop_nulls: bool = False
+) -> Iterator[CountBeside]:
+    """The counts that matter, with what the release says of each."""
     schema = release.schema
     codes, _ = table.columns_of_codes(schema, drop_nulls=drop_nulls)
     rows = len(codes[0])
-    errors: dict[int, list[float]] = {1: [], 2: []}
-    inside: list[bool] = []
     for columns in asked(schema.sizes):
         sizes = [schema.sizes[i] for i in columns]
         cells = np.ravel_multi_index([codes[i] for i in columns], sizes)
@@ -61,20 +94,8 @@ def felt_error(release: Release, table: Table, *, drop_nulls: bool = False) -> F
         except QueryError:  # more groups than are listed at once, or columns not counted together
             continue
         for cell, estimate in listed:
-            count = int(true[cell])
-            if count < MATTERS * rows:  # nearly all, where columns are wide
-                continue
-            errors[len(columns)].append(abs(float(estimate.value) - count) / count)
-            low, high = estimate.interval()
-            inside.append(bool(low <= count <= high))
-    every = errors[1] + errors[2]
-    return FeltError(
-        middle(errors[1]),
-        middle(errors[2]),
-        middle(every),
-        sum(inside) / len(inside) if inside else None,
-        len(every),
-    )
+            if true[cell] >= MATTERS * rows:  # where columns are wide, few do
+                yield CountBeside(columns, cell, int(true[cell]), estimate)
 
 
 def middle(errors: list[float]) -> float | None:
