@@ -115,6 +115,27 @@ def test_conditions_that_unlisted_values_may_fail_are_not_certainly_met(
         assert any("may not hold" in note for note in answer.notes)
 
 
+@pytest.mark.parametrize(
+    ("between", "apart"),
+    [
+        ("income between 3 and 12", "income >= 3 and income <= 12"),
+        ("income between 1 and 4", "income >= 1 and income <= 4"),
+        ("kids between 1 and 4", "kids >= 1 and kids <= 4"),
+        ("day between '2023-01-05' and '2023-03-10'",
+         "day >= '2023-01-05' and day <= '2023-03-10'"),
+        ("(kids between 2 and 5)", "kids > 1 and kids < 6"),
+        ("kids between 0 and 2", "kids >= 0 and kids <= 2"),
+    ],
+)  # fmt: skip
+def test_between_is_as_sure_as_both_comparisons(release: Any, between: str, apart: str) -> None:
+    for counted in ("select count(*) as n from t where {}",
+                    "select count(*) filter (where {}) as n from t"):  # fmt: skip
+        one = release.query(counted.format(between)).rows[0]["n"]
+        other = release.query(counted.format(apart)).rows[0]["n"]
+        assert one.value == other.value
+        np.testing.assert_allclose(one.interval(), other.interval())
+
+
 def test_a_sum_of_ones_and_zeros_is_a_count(release: Any) -> None:
     """However it is written, and whatever stands beside it."""
     counts = ("count(*) filter (where income > 2.5)",

@@ -38,6 +38,7 @@ def rows(db: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         ("adult/olap", 32_561),
         ("adult/train", 32_561),
         ("adult/test", 16_281),
+        ("health", 5_638),
         ("scores", 6),
     ],
 )
@@ -48,7 +49,7 @@ def test_row_counts(db: duckdb.DuckDBPyConnection, name: str, expected: int) -> 
 def test_every_view_is_named_described_and_on_disk() -> None:
     assert set(DATASETS) == {
         "adult", "adult/boundary", "adult/frontier", "adult/olap", "adult/test", "adult/train",
-        "scores",
+        "health", "scores",
     }  # fmt: skip
     for name, found in DATASETS.items():
         assert found.name == name
@@ -57,7 +58,7 @@ def test_every_view_is_named_described_and_on_disk() -> None:
         assert found.path.is_file()
 
 
-@pytest.mark.parametrize("name", ["adult", "scores"])
+@pytest.mark.parametrize("name", ["adult", "health", "scores"])
 def test_whole_tables_list_the_columns_of_their_file(
     db: duckdb.DuckDBPyConnection, name: str
 ) -> None:

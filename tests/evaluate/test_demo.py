@@ -16,7 +16,7 @@ import voile
 from tests.support.running import voile as command
 from voile.engines import connect
 from voile.errors import UsageError
-from voile.evaluate.attack.left_out import LeftOutAttack, attack_left_out
+from voile.evaluate.attack import LeftOutAttack, attack_left_out
 from voile.evaluate.demo import Demonstration, run
 from voile.progress import Silent
 

@@ -53,6 +53,7 @@ from voile.query.predicate import (
     in_words,
 )
 from voile.query.query import Query
+from voile.query.text import written
 from voile.schema import Attribute, Bins, Schema
 from voile.schema.infer import as_number
 
@@ -116,7 +117,9 @@ def opened(
     def whole(predicate: Predicate | None) -> Predicate | None:
         found: Predicate | None = None
         for one in conjuncts(predicate) if predicate else ():
-            found = both(found, part(one))
+            ends = halves(one)
+            open_ends = tuple(map(part, ends))
+            found = both(found, one if open_ends == ends else And(open_ends))
         return found
 
     def formula(one: Formula) -> Formula:
@@ -137,6 +140,29 @@ def opened(
     more = replace(query, predicate=predicate, columns=columns, having=None, order=(), limit=None,
                    offset=0, remarks=())  # fmt: skip
     return OpenQuery(more, tuple(notes), where, frozenset(read))
+
+
+def halves(condition: Predicate) -> tuple[Predicate, ...]:
+    """What BETWEEN asks, at its lower and at its upper end; another condition by itself.
+
+    One end may tell listed values apart, and the other one be about none of them.
+    """
+    if not isinstance(condition, Atom):
+        return (condition,)
+    node = condition.node.unnest()
+    if not isinstance(node, exp.Between) or node.args.get("symmetric") or condition.subqueries:
+        return (condition,)
+    of = node.this
+    named = isinstance(of, exp.Column)
+    sides = ((exp.GTE, ">=", node.args["low"]), (exp.LTE, "<=", node.args["high"]))
+    return tuple(
+        Atom(
+            kind(this=of.copy(), expression=end.copy()),
+            condition.attributes,
+            f"{of.name} {sign} {written(end)}" if named else "",
+        )
+        for kind, sign, end in sides
+    )
 
 
 def open_condition(

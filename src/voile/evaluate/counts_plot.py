@@ -17,19 +17,17 @@ from voile.evaluate.drawing import (
     render,
     theme,
 )
-from voile.evaluate.felt import CountBeside, felt_of
+from voile.evaluate.felt import FeltCount, felt_of
 from voile.evaluate.pages import chart_report
 from voile.files import write_whole
 from voile.kinds.choosing import in_per_cent
 from voile.schema import Schema
 from voile.schema.attribute import plain
 
-__all__ = ["draw_counts"]
-
 DRAWN_AT_MOST = 1500
 
 
-def draw_counts(counts: Sequence[CountBeside], schema: Schema, stem: Path) -> list[Path]:
+def draw_counts(counts: Sequence[FeltCount], schema: Schema, stem: Path) -> list[Path]:
     """Every count that was compared, with its interval, beside the truth: PNG and HTML."""
     felt = felt_of(counts)
     title = (
@@ -53,7 +51,7 @@ def draw_counts(counts: Sequence[CountBeside], schema: Schema, stem: Path) -> li
     ]
 
 
-def counts_chart(counts: Sequence[CountBeside], schema: Schema) -> Any:
+def counts_chart(counts: Sequence[FeltCount], schema: Schema) -> Any:
     """True counts to the right, estimates with their intervals upwards, both by powers of ten."""
     alt = load_altair()
     step = -(-len(counts) // DRAWN_AT_MOST)
@@ -81,7 +79,7 @@ def counts_chart(counts: Sequence[CountBeside], schema: Schema) -> Any:
     ).properties(width=760, height=520)
 
 
-def counted_row(one: CountBeside, schema: Schema) -> dict[str, Any]:
+def counted_row(one: FeltCount, schema: Schema) -> dict[str, Any]:
     """A count as a row of the picture."""
     attributes = [schema.attributes[i] for i in one.columns]
     codes = np.unravel_index(one.cell, [a.size for a in attributes])

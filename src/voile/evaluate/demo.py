@@ -21,10 +21,10 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import UsageError, VoileError
 from voile.estimate import Answer, Estimate, number
-from voile.evaluate.attack.left_out import LeftOutAttack, attack_left_out
+from voile.evaluate.attack import LeftOutAttack, attack_left_out
 from voile.evaluate.counts_plot import draw_counts
 from voile.evaluate.drawing import load_altair
-from voile.evaluate.felt import FeltError, counts_beside, felt_of
+from voile.evaluate.felt import FeltError, felt_counts, felt_of
 from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.page import write_frontier
 from voile.kinds.automatic import publish_best
@@ -241,7 +241,7 @@ def run(output: Path, progress: Progress, source: str = TABLE) -> Demonstration:
     done = publish_best(kept, to=path, overwrite=True, progress=progress, name=table.name, **nulls)
     assert done.choice is not None  # noqa: S101
     release, schema = done.release, done.release.schema
-    counts = list(counts_beside(release, kept))
+    counts = list(felt_counts(release, kept))
     guessed = guessed_column(schema)
     questions = tuple(asked(sql, release, kept) for sql in questions_of(release, guessed))
     files = draw_counts(counts, schema, output / "estimates") if counts else []
@@ -297,7 +297,7 @@ def questions_of(release: Release, guessed: str | None) -> list[str]:
             f"select count(*) from {table} where {bare_identifier(number_)} >= {edges[number_]} "
             f"and {bare_identifier(group.name)} = {value}"
         )
-        asked.append(sharpest_average(release, bare_identifier(group.name), list(edges)[:TRIED]))
+        asked.append(sharpest_average(release, group, list(edges)[:TRIED]))
     return asked
 
 
@@ -312,13 +312,18 @@ def middle_edge(attribute: Attribute) -> str | None:
     return f"{edges[len(edges) // 2]:g}"
 
 
-def sharpest_average(release: Release, group: str, columns: Sequence[str]) -> str:
-    """The average by group of the column whose averages are known best, relative to their size."""
+def sharpest_average(release: Release, group: Attribute, columns: Sequence[str]) -> str:
+    """The average by group of the column whose averages are known best, relative to their size.
+
+    Without the group that stands for values which are not listed: it may be nobody's.
+    """
+    by = bare_identifier(group.name)
+    listed = "" if group.other is None else f"where {by} <> {literal(group.other)} "
 
     def about(column: str) -> str:
         return (
-            f"select {group}, avg({bare_identifier(column)}) from {bare_identifier(release.name)} "
-            f"group by {group} order by {group}"
+            f"select {by}, avg({bare_identifier(column)}) from {bare_identifier(release.name)} "
+            f"{listed}group by {by} order by {by}"
         )
 
     def off(column: str) -> float:

@@ -23,7 +23,7 @@ from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier
 from voile.records import Record
 
-__all__ = ["CountBeside", "FeltError", "answers", "counts_beside", "felt_error"]
+__all__ = ["FeltCount", "FeltError", "answers", "felt_counts", "felt_error"]
 
 MOST_PAIRS = 40
 """Pairs of columns that are asked about, always the same ones."""
@@ -46,7 +46,7 @@ class FeltError(Record):
 
 
 @dataclass(frozen=True)
-class CountBeside:
+class FeltCount:
     """A count of the table, and what a release says it is."""
 
     columns: tuple[int, ...]
@@ -58,10 +58,10 @@ class CountBeside:
 
 def felt_error(release: Release, table: Table, *, drop_nulls: bool = False) -> FeltError:
     """Ask a release for the counts that matter, and compare them with its table."""
-    return felt_of(list(counts_beside(release, table, drop_nulls=drop_nulls)))
+    return felt_of(list(felt_counts(release, table, drop_nulls=drop_nulls)))
 
 
-def felt_of(counts: Sequence[CountBeside]) -> FeltError:
+def felt_of(counts: Sequence[FeltCount]) -> FeltError:
     """The middle errors of these counts, and how many lie in their interval."""
     errors: dict[int, list[float]] = {1: [], 2: []}
     inside: list[bool] = []
@@ -78,9 +78,7 @@ def felt_of(counts: Sequence[CountBeside]) -> FeltError:
     )
 
 
-def counts_beside(
-    release: Release, table: Table, *, drop_nulls: bool = False
-) -> Iterator[CountBeside]:
+def felt_counts(release: Release, table: Table, *, drop_nulls: bool = False) -> Iterator[FeltCount]:
     """The counts that matter, with what the release says of each."""
     schema = release.schema
     codes, _ = table.columns_of_codes(schema, drop_nulls=drop_nulls)
@@ -95,7 +93,7 @@ def counts_beside(
             continue
         for cell, estimate in listed:
             if true[cell] >= MATTERS * rows:  # where columns are wide, few do
-                yield CountBeside(columns, cell, int(true[cell]), estimate)
+                yield FeltCount(columns, cell, int(true[cell]), estimate)
 
 
 def middle(errors: list[float]) -> float | None:

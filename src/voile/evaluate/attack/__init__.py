@@ -2,5 +2,6 @@
 
 from voile.evaluate.attack.carry_out import attack
 from voile.evaluate.attack.guessing import GuessedBelief, guess_value
+from voile.evaluate.attack.left_out import LeftOutAttack, attack_left_out
 
-__all__ = ["GuessedBelief", "attack", "guess_value"]
+__all__ = ["GuessedBelief", "LeftOutAttack", "attack", "attack_left_out", "guess_value"]

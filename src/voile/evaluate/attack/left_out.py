@@ -22,8 +22,6 @@ from voile.kinds.release import Release
 from voile.records import Record
 from voile.schema import Schema
 
-__all__ = ["LeftOutAttack", "attack_left_out"]
-
 MOST_CELLS = 200_000
 """Of a table that the attacker asks for."""
 HALF = 0.5
