@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.browser import CHROMIUM
+from tests.support.chromium import CHROMIUM
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
 from tests.support.soak import rounds

@@ -315,7 +315,7 @@ def frontier_results() -> list[Any]:
     return [
         *curve_results(), at(frontier.PLACES, frontier.MONDRIAN),
         at(frontier.PLACES, frontier.INFORMATION), {"points": certified, "border": border}, noise,
-        noise, shapes,
+        noise, noise, shapes,
     ]  # fmt: skip
 
 

@@ -59,7 +59,8 @@ def test_a_summary_is_what_counting_gives() -> None:
 def curves(scale: float = 1.0) -> list[dict[str, Any]]:
     """Errors of theory, which differ by ±5 % (FRAPP) or ∓2 % (others) from run to run."""
     level = {adult.FRAPP: 518.0, adult.TIGHT: 111.8 * scale, adult.LOOSE: 163.0,
-             adult.BETTER: 70.0, adult.MULTISET: 75.0, adult.REFINED: 60.0}  # fmt: skip
+             adult.BETTER: 70.0, adult.MULTISET: 75.0, adult.REFINED: 60.0,
+             adult.MARGINALS: 6.0, adult.MARGINALS_1: 30.0}  # fmt: skip
     swing = {adult.FRAPP: 0.05}
     return [
         {
@@ -79,6 +80,22 @@ def test_figure_3_fails_where_the_error_is_another() -> None:
     wrong = failing(fig3.conclude(Run(), curves(scale=5)).checks)
     assert "which curve is the upper one" in wrong
     assert "a model fitted to the view (ours)" not in wrong
+
+
+def test_figure_3_fails_where_marginals_are_no_better_than_views() -> None:
+    found = curves()
+    for (method, _), one in zip(fig3.runs(Run()), found, strict=True):
+        if method == adult.MARGINALS:
+            one["cumulative"] = [200.0] * len(adult.THRESHOLDS)
+    wrong = failing(fig3.conclude(Run(), found).checks)
+    assert wrong == ["noisy marginals with a model at the same ε (ours)"]
+
+
+def test_the_epsilon_is_what_the_likelihood_ratio_of_the_promise_allows() -> None:
+    """(1−d)·γ / (d·(1−γ)), with d = 10·n/m: by hand from the table's size."""
+    table, schema = adult.adult()
+    d = 10 * len(table) / schema.size
+    assert adult.likelihood_epsilon() == pytest.approx(math.log((1 - d) * 0.2 / (d * 0.8)))
 
 
 def test_a_quick_figure_3_has_fewer_seeds_and_no_model() -> None:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette: told apart with any common colour blindness; the dashes, in grey.
 BLUE, VERMILION = "#0072B2", "#D55E00"
 """Two colours that nobody confuses."""
-METHOD_COLOURS = [BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555"]
+METHOD_COLOURS = [BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#7A5195"]
 """One colour for each method, in the order in which they are named."""
-METHOD_DASHES = [[1, 0], [8, 3], [3, 3], [9, 3, 2, 3], [5, 5], [14, 4], [2, 5]]
+METHOD_DASHES = [[1, 0], [8, 3], [3, 3], [9, 3, 2, 3], [5, 5], [14, 4], [2, 5], [10, 2, 2, 2, 2, 2]]
 """One dash for each method, so that lines differ without colour too."""
 DENSITY = ["#DCE8F1", "#A9C9DF", "#5B9BC4", "#1F6699", "#0B2F4E"]
 """From few to many."""

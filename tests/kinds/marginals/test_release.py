@@ -19,7 +19,8 @@ import voile
 from tests.support.forging import forged, sealed
 from tests.support.running import voile as run
 from voile.engines import connect
-from voile.errors import PromiseError, ReleaseError, TableError, UsageError
+from voile.errors import PromiseError, QueryError, ReleaseError, TableError, UsageError
+from voile.evaluate.workload import selection_counts
 from voile.kinds.marginals.counting import CodeCounter
 from voile.kinds.marginals.publishing import measure_table
 from voile.privacy.gaussian import rise_chance
@@ -480,3 +481,35 @@ def test_what_the_steward_is_shown(frame: pd.DataFrame) -> None:
     assert "ε = 1" in facts["promise"]
     assert "counts of 1 column" in facts
     assert json.loads(json.dumps(done.to_dict()))["method"] == "marginals"
+
+
+# ---------------------------------------------------------------------- all selections at once
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_selections_at_once_are_the_answers_one_by_one(
+    release: MarginalRelease, refine: bool
+) -> None:
+    """Order 2 is measured, order 3 is the model's: without a model nobody knows of these."""
+    order = 3 if refine else 2
+    sizes, names = release.schema.sizes, release.schema.names
+
+    def count(codes: Any) -> Any:
+        return selection_counts(codes, sizes, order)
+
+    found = release.estimate_selections(count, refine=refine)
+    expected = []
+    for size in range(1, order + 1):
+        for some in combinations(names, size):
+            listed = ", ".join(f'"{name}"' for name in some)
+            answer = release.query(
+                f"select {listed}, count(*) from people group by {listed}", refine=refine
+            )
+            listing = answer.to_arrow().to_pylist()
+            rows = {tuple(row[name] for name in some): row["count"] for row in listing}
+            values = [list(release.schema[name]) for name in some]
+            expected.append([rows[cell] for cell in product(*values)])
+    assert found == pytest.approx(np.concatenate(expected), abs=1e-6)
+    if not refine:
+        with pytest.raises(QueryError, match="no table of these 3 columns"):
+            release.estimate_selections(lambda codes: selection_counts(codes, sizes, 3))

@@ -494,6 +494,31 @@ def deviation(square: Floats, miss: float) -> Floats:
     return np.asarray(-NormalDist().inv_cdf(miss / 2) * np.sqrt(square))
 
 
+def cell_estimates(noisy: NoisyMarginals, model: Model | None, columns: Columns) -> Floats:
+    """Every cell of the table of these columns, as a query by group estimates it; one line."""
+    measured = columns in noisy.plan.variances
+    if model is None:
+        if not measured:
+            raise QueryError(
+                f"there is no table of these {len(columns)} columns",
+                hint=f"leave out {spelled('refine', False)}: the model answers",
+            )
+        return noisy.table(columns).ravel()
+    counted = model.mixture.table(columns).ravel()
+    if not measured:
+        return counted
+    unbiased, variance = noisy.table(columns).ravel(), noisy.cell_variance(columns)
+    noise = np.full(len(counted), variance)
+    error, shared = model.law.model(counted, noise, single=len(columns) == 1)
+    shared = np.minimum(shared, np.minimum(error, noise))
+    usual = noise + error - 2 * shared
+    error = error + np.maximum((unbiased - counted) ** 2 - model.law.far**2 * usual, 0.0)
+    below = noise + error - 2 * shared
+    with np.errstate(all="ignore"):
+        weight = np.where(below > 0, np.clip((error - shared) / below, 0.0, 1.0), 1.0)
+    return np.asarray(np.maximum(weight * unbiased + (1 - weight) * counted, 0.0))
+
+
 # ----------------------------------------------------------------------
 # quantiles: the distribution of a value is more terms of the query
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from voile.engines.rows import PublicDomain
     from voile.estimate import Answer
     from voile.kinds.beliefs import BeliefBounds, StatedBeliefs
-    from voile.kinds.evaluation import LossEvidence, Truth
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
     from voile.kinds.exported import ExportChoice, ExportTable
     from voile.kinds.marginals.answering import MarginalSource
     from voile.kinds.marginals.errors import ErrorLaw
@@ -163,6 +164,20 @@ class MarginalRelease(Release):
         return check_noise(self)
 
     # ------------------------------------------------------------------ counting from it
+
+    def estimate_selections(
+        self,
+        count: Callable[[Sequence[npt.NDArray[Any]]], CountedSelections],
+        *,
+        refine: bool = False,
+    ) -> Floats:
+        """Estimates of all selections at once, weighed with the model if `refine`."""
+        from voile.kinds.marginals.answering import cell_estimates  # noqa: PLC0415
+
+        nothing: Ints = np.empty(0, dtype=np.int64)
+        model = self.model if refine else None
+        subsets = count([nothing for _ in self.schema]).subsets
+        return np.concatenate([cell_estimates(self.noisy, model, tuple(s)) for s in subsets])
 
     def _check_options(self, options: QueryOptions) -> None:
         if options.method is not None:

@@ -27,8 +27,10 @@ CERTIFIED = (0.005, 0.01, 0.02, *PLACES)
 QUICK_CERTIFIED = PLACES[:2]
 CUTS, SHAPES = "t-closeness, information cuts", "t-closeness, free shapes"
 VIEWS, ROWS = "noisy views (αβ)", "perturbed rows"
+MARGINALS = "2026: noisy marginals"
 TRIED = (0.01, 0.02, *PLACES, 0.15, 0.2, 0.3)
 SHAPED = (0.02, *PLACES, 0.15)
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 6.0)
 POSTERIORS, RETENTIONS = (0.1, 0.2, 0.5, 0.8, 0.95), (0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 TOP = 0.045
 END, STEPS = 0.2, 401
@@ -58,6 +60,7 @@ def parts(run: Run) -> list[Part]:
         Part(optimum, {"p_losses": list(QUICK_CERTIFIED if run.quick else CERTIFIED)}),
         part("alphabeta", "posterior", posteriors),
         part("retention", "retention", retentions),
+        part("marginals", "epsilon", EPSILONS[2:3] if run.quick else EPSILONS),
         *(part("freeshape", "t", (t,)) for t in shaped),
     ]
 
@@ -70,13 +73,14 @@ def part(method: str, name: str, values: Sequence[float]) -> Part:
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
     """Compare partitions and noise with the t-closeness line and with the optimum."""
     named, _ = study.curves(results)
-    mondrian, cuts, certified, views, rows = results[6:11]
+    mondrian, cuts, certified, views, rows, marginals = results[6:12]
     curves = {
         CLOSENESS: study.shown_as(mondrian, BUCKETIZED),
         CUTS: study.shown_as(cuts, BUCKETIZED),
-        SHAPES: [point for part in results[11:] for point in part],
+        SHAPES: [point for part in results[12:] for point in part],
         VIEWS: views,
         ROWS: rows,
+        MARGINALS: marginals,
     }
     others = [p for points in named.values() for p in study.shown_as(points, BUCKETIZED)]
     checks = (
@@ -195,8 +199,8 @@ def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, 
 def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> list[Any]:
     """A line and points for each curve."""
     names = list(dict.fromkeys(columns["curve"]))
-    colours = dict(zip((CLOSENESS, CUTS, SHAPES, VIEWS, ROWS),
-                       [look.METHOD_COLOURS[i] for i in (2, 0, 1, 3, 4)], strict=True))  # fmt: skip
+    named = (CLOSENESS, CUTS, SHAPES, VIEWS, ROWS, MARGINALS)
+    colours = {n: look.METHOD_COLOURS[i] for n, i in zip(named, (2, 0, 1, 3, 4, 5), strict=True)}
     colour = alt.Color(
         "curve:N",
         title=None,

@@ -7,6 +7,7 @@ is seen twice would be certain to be real. Ours are the multiset form that it us
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -33,6 +34,8 @@ TABLE = "dataset:adult/boundary"
 FRAPP, LOOSE, TIGHT = "FRAPP", "αβ, loose β = d/γ", "αβ, tight β"
 BETTER, MULTISET = "αβ, largest retention", "ours: multiset"
 REFINED = "ours: retention ½, refined"
+MARGINALS, MARGINALS_1 = "2026: marginals, the same ε", "2026: marginals, ε = 1"
+"""Noisy marginals with a model, at the ε of the view's likelihood ratio, and at the default one."""
 REPORT, REPORT_BETA = "αβ, β = 0.00095", 9.5e-4
 """The technical report's choice."""
 THRESHOLDS = (
@@ -95,9 +98,24 @@ def _key(seed: int) -> Key:
     return Key.from_seed(seed)
 
 
+def likelihood_epsilon() -> float:
+    """ε such that no record becomes more likely by a factor above e^ε: what (d, γ) allows."""
+    return math.log(promise().ratio_high)
+
+
+def marginals(epsilon: float, seed: int) -> Floats:
+    """The estimate of every selection from noisy marginals with a model."""
+    release = voile.publish(
+        adult()[0], method="marginals", schema="active", epsilon=epsilon, simulate_seed=seed
+    )
+    return selection_estimates(release, refine=True)
+
+
 def estimates(method: str, seed: int) -> Floats:
     """The estimate of every selection, by one run of a method."""
     table, _ = adult()
+    if method in (MARGINALS, MARGINALS_1):
+        return marginals(likelihood_epsilon() if method == MARGINALS else 1.0, seed)
     if method == FRAPP:
         retention = frapp_retention()
         rows = voile.perturb(table, retention, whole_rows=True, simulate_seed=seed)
