@@ -62,10 +62,11 @@ def run_rounds(
 ) -> dict[str, list[Outcome]]:
     """Every task once a round, in turn, so that a busy minute of the machine falls on all.
 
-    A task that had the machine to itself in no round gets up to as many rounds again.
+    A task that had the machine to itself in no round gets up to as many rounds again, unless one
+    round was asked for.
     """
     outcomes: dict[str, list[Outcome]] = {name: [] for name in tasks}
-    for number in range(2 * rounds):
+    for number in range(2 * rounds if rounds > 1 else 1):
         for name, (task, arguments) in tasks.items():
             if number < rounds or min(done.others for done in outcomes[name]) > QUIET:
                 outcomes[name].append(run(task, **arguments))

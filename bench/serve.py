@@ -8,11 +8,16 @@ from bench.result import Result
 NAME = "serve"
 CLIENTS = (8, 64)
 REQUESTS = 3000
-LEAST_SHARE = {"new": 0.5, "one": 0.8}
-"""The aims, of the bare service's rate: with questions of new shapes, and of one shape."""
+LEAST_SHARE = {"new": 0.5, "conditions": 0.5, "one": 0.8}
+"""The aims, of the bare service's rate: where every question is new, and where shapes repeat."""
 MOST_P99 = {8: 50.0, 64: 150.0}
 """Milliseconds, by the number of clients."""
-SHAPES = {"new": "different questions of many shapes", "one": "different counts of one shape"}
+SHAPES = {
+    "new": "questions, each of a new shape",
+    "conditions": "questions, each with a new condition, in four frames",
+    "one": "questions of one shape",
+}
+"""No two questions of a run mean the same, so that every one of them is charged."""
 WORKERS = (1, 2)
 
 

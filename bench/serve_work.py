@@ -61,8 +61,7 @@ def noisy(requests: int, connections: int, shapes: str = "one", workers: int = 1
         asked = SHAPES[shapes](requests)
         with served(command) as port:
             measured = load(port, messages(asked, token), connections)
-        if shapes == "one":
-            check_charged(folder, requests)
+        check_charged(folder, requests)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return measured | {
         "rate": requests / measured["seconds"],
@@ -116,55 +115,85 @@ def printed(*arguments: str) -> Any:
 
 
 def questions(count: int) -> list[str]:
-    """Counts that all differ in what they mean, so that no stored answer is any use."""
+    """Counts of one shape, no two of which mean the same: the constants alone differ."""
+    return [f"select count(*) from adult where {one}" for one in told_apart(count)]
+
+
+def told_apart(count: int) -> list[str]:
+    """Conditions on age, race and workclass, each true of other people than all the rest."""
     races = ["White", "Black", "Other", "Asian-Pac-Islander", "Amer-Indian-Eskimo"]
     kinds = ["Private", "Local-gov", "State-gov", "Federal-gov", "Self-emp-inc", "Without-pay"]
     spans = [(low, high) for low in range(17, 80) for high in range(low + 2, 90, 3)]
     listed = [
-        f"select count(*) from adult where age between {low} and {high} and race = '{race}' "
-        f"and workclass <> '{kind}'"
+        f"age between {low} and {high} and race = '{race}' and workclass <> '{kind}'"
         for (low, high), race, kind in product(spans, races, kinds)
     ]
     return listed[:: max(1, len(listed) // count)][:count]
 
 
-def many_shapes(count: int) -> list[str]:
-    """Counts and sums whose conditions are put together in different ways, each new."""
+FRAMES = (
+    "select count(*) from adult where {}",
+    "select count(*) as people from adult where {}",
+    "select sum(age) from adult where {}",
+    "select education, count(*) from adult where {} group by education",
+)
+
+
+def new_conditions(count: int) -> list[str]:
+    """Counts and sums in four frames; no two mean the same, and conditions join in many ways."""
     chosen = random.Random(1)  # noqa: S311  (questions, no secrets)
-    found: dict[str, None] = {}
-    frames = [
-        "select count(*) from adult where {}",
-        "select count(*) as people from adult where {}",
-        "select education, count(*) from adult where {} group by education",
+    plain = {
+        "sex": ["sex = 'Female'", "not sex = 'Female'", "sex in ('Male')"],
+        "marital_status": [
+            "marital_status <> 'Widowed'",
+            "marital_status in ('Divorced', 'Separated')",
+            "marital_status not in ('Never-married', 'Widowed')",
+            "not marital_status = 'Divorced'",
+        ],
+    }
+
+    def further() -> str:
+        """A condition that somebody meets, on columns that the first part does not read."""
+        parts = [chosen.choice(plain[name]) for name in chosen.sample(sorted(plain), 2)]
+        some = parts[: chosen.randrange(1, 3)]
+        joined = f" {chosen.choice(['and', 'or'])} ".join(some)
+        return joined if len(some) == 1 else f"({joined})"
+
+    found = []
+    for one in told_apart(count):
+        parts = [one.partition(" and workclass")[0], further()]
+        kind = one.partition("workclass <> ")[2]
+        parts.append(chosen.choice([f"workclass <> {kind}", f"not workclass = {kind}"]))
+        chosen.shuffle(parts)
+        found.append(chosen.choices(FRAMES, [10, 10, 5, 1])[0].format(" and ".join(parts)))
+    return found
+
+
+NEVER_READ_BEFORE = (
+    "select count(*) as answer_{n} from adult where {where} and marital_status <> 'Widowed'",
+    "select sum(age * (age - {rest})) as years_{n} from adult where {where} and sex = 'Female'",
+    "select count(*) from adult where {where} and lower(sex) = 'female'",
+    "select count(*) from adult where {where} and education like '%{letter}%'",
+    "select count(*) filter (where sex = 'Male') from adult where {where}",
+    "select sum(case when education = 'Bachelors' then 2 else 1 end) from adult where {where}",
+    "select count(*) from adult where {where} and length(marital_status) > {rest} + 5",
+    "select sex, count(*) as people_{n} from adult where {where} group by sex order by 2 desc",
+    "select count(*) from (select * from adult where {where}) as rows_{n} where sex = 'Male'",
+)
+"""Each is left to the processes that parse and bind SQL: see `voile.serve.shapes`."""
+
+
+def new_shapes(count: int) -> list[str]:
+    """Counts and sums that nothing read before helps with: each is parsed, bound and charged."""
+    return [
+        NEVER_READ_BEFORE[n % len(NEVER_READ_BEFORE)].format(
+            n=n, where=where, rest=n % 5, letter="aehos"[n // 7 % 5]
+        )
+        for n, where in enumerate(told_apart(count))
     ]
 
-    def comparison() -> str:
-        low = chosen.randrange(17, 70)
-        return chosen.choice(
-            [
-                f"age between {low} and {low + chosen.randrange(2, 20)}",
-                f"age > {low}",
-                f"age <= {low}",
-                f"age in ({low}, {low + 3}, {low + 9})",
-                "race = 'White'",
-                "race in ('Black', 'Other')",
-                "workclass <> 'Private'",
-                "sex = 'Female'",
-                f"not age between {low} and {low + 9}",
-            ]
-        )
 
-    while len(found) < count:
-        parts = [comparison() for _ in range(chosen.randrange(2, 5))]
-        joined = chosen.choice(["{} and {}", "({} or {})"]).format(*parts[:2])
-        where = f" {chosen.choice(['and', 'or'])} ".join([joined, *parts[2:]])
-        frame = chosen.choices(frames, [10, 10, 1])[0]
-        # Groups under a condition that nobody can satisfy are refused: one comparison for these.
-        found[frame.format(parts[0] if "group" in frame else where)] = None
-    return list(found)
-
-
-SHAPES = {"one": questions, "new": many_shapes}
+SHAPES = {"one": questions, "conditions": new_conditions, "new": new_shapes}
 
 
 def messages(queries: Sequence[str], token: str) -> list[bytes]:

@@ -11,10 +11,15 @@ from typing import Any
 import bench
 import numpy as np
 import pytest
-from bench import domain_count, local, marginals_peers_work, marginals_work
+from bench import domain_count, local, marginals_peers_work, marginals_work, serve, serve_work
 from bench.marginals import Bench
 from bench.noise_work import ours_profiled
 from bench.stages import STAGES, located
+
+import voile
+from voile.serve.question import QuestionReader
+from voile.serve.setting import Setting
+from voile.serve.shapes import KnownQuestions
 
 MODULES = sorted(one.name for one in pkgutil.iter_modules(bench.__path__))
 FOLDER = Path(bench.__path__[0])
@@ -53,6 +58,48 @@ def test_every_stage_is_there(stage: str) -> None:
 def test_a_profile_sees_every_stage() -> None:
     """A function that was moved and is still there by its old name would not be timed."""
     assert set(ours_profiled(rows=1e4)["stages"]) == set(STAGES)
+
+
+# ----------------------------------------------------------------------
+# questions to a server
+
+
+@pytest.fixture(scope="module")
+def adult_setting() -> Setting:
+    """A server of the rows that the questions are about."""
+    source = voile.read(serve_work.DATASET)
+    return Setting(
+        id="0" * 32, name="adult", schema=source.infer(list(source.columns), "error"),
+        people=45_222, declared=False, queries=3000, delta=1.0, eta=1e-6, noise="gaussian",
+        variance=100.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shapes", "least", "most"), [("new", 0, 0), ("conditions", 40, 52), ("one", 53, 53)]
+)
+def test_every_question_is_charged_and_read_as_its_line_says(
+    shapes: str, least: int, most: int, adult_setting: Setting
+) -> None:
+    """Of 54 questions: how many are put together from what was read before, without SQL."""
+    asked = serve_work.SHAPES[shapes](3000)
+    assert len(set(asked)) == len(asked) == 3000
+    reader, known, quick, keys = QuestionReader(adult_setting), KnownQuestions(adult_setting), 0, []
+    for sql in asked[::56]:
+        question = known.known(sql, "all")
+        quick += question is not None
+        if question is None:
+            question = reader.read(sql).without_expected()
+            known.keep(sql, question, 1)
+        assert not any(total.nobody or total.everybody for total in question.totals), sql
+        keys += [total.key for total in question.totals]
+    assert len(set(keys)) == len(keys) == 54
+    assert least <= quick <= most
+
+
+def test_every_line_of_serve_has_its_aim() -> None:
+    assert set(serve_work.SHAPES) == set(serve.SHAPES) == set(serve.LEAST_SHARE)
+    assert set(serve.CLIENTS) == set(serve.MOST_P99)
 
 
 # ----------------------------------------------------------------------
