@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import fcntl
 import importlib
 import json
 import os
@@ -56,8 +55,8 @@ def become_windows() -> None:
     """Change this process for good."""
     for name in WITHOUT_ENDINGS:
         importlib.import_module(name)
-    take_away()
     put_msvcrt_in_place()
+    take_away()
     put_files_in_place()
     put_processes_in_place()
 
@@ -79,6 +78,8 @@ def take_away() -> None:
 
 def put_msvcrt_in_place() -> None:
     """Locks of a byte, which belong to a handle as Windows has it, and to no process."""
+    import fcntl  # Windows has none, and its tests import this module
+
     module: Any = types.ModuleType("msvcrt")
     module.LK_UNLCK, module.LK_LOCK, module.LK_NBLCK = 0, 1, 2
     flock, exclusive, at_once = fcntl.flock, fcntl.LOCK_EX, fcntl.LOCK_NB
@@ -195,8 +196,8 @@ CHANGED = Path(__file__).parent / "windows_site"
 """Has a `sitecustomize` that changes a process when it starts."""
 
 
-KILL = signal.SIGKILL
-"""Popen ends a process by a function of its own there."""
+KILL = 9
+"""SIGKILL, which has no name there: Popen ends a process by a function of its own."""
 
 
 def no_handler(*_: Any) -> None:

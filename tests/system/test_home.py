@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from tests.support.paths import ROOT
-from voile.system import here, posix, windows
+from voile.system import here
 
 SOURCE = ROOT / "src" / "voile"
 MODULES = {"fcntl", "msvcrt", "resource", "pwd", "grp", "termios", "winreg", "_winapi"}
@@ -51,8 +50,14 @@ def test_nobody_else_names_what_only_some_systems_have() -> None:
 
 
 def test_the_search_finds_what_it_looks_for() -> None:
-    tree = ast.parse(Path(posix.__file__).read_text(encoding="utf-8"))
-    assert {"fcntl", "signal.SIGHUP", "os.getuid", "sys.platform", "pass_fds"} <= set(named(tree))
+    assert {"fcntl", "signal.SIGHUP", "os.getuid", "sys.platform", "pass_fds"} <= set(
+        named(of_system("posix"))
+    )
+
+
+def of_system(name: str) -> ast.Module:
+    """A module for some systems, which others cannot load."""
+    return ast.parse((SOURCE / "system" / f"{name}.py").read_text(encoding="utf-8"))
 
 
 def test_bytes_of_files_do_not_depend_on_the_system() -> None:
@@ -73,5 +78,18 @@ def test_bytes_of_files_do_not_depend_on_the_system() -> None:
 
 
 def test_both_have_the_same_functions() -> None:
-    for name in set(here.__all__) - {"BROKEN_PIPE"}:
-        assert hasattr(posix, name) and hasattr(windows, name), name
+    wanted = set(here.__all__) - {"BROKEN_PIPE"}
+    for name in ("posix", "windows"):
+        assert wanted <= set(defined(of_system(name))), name
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a module gives its importers."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.ImportFrom(names=names):
+                yield from (one.asname or one.name for one in names)

@@ -43,6 +43,7 @@ def test_paths_that_it_takes_for_something_else(path: str, why: str) -> None:
 
 
 def test_only_where_the_system_is_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(system, "fault_of_path", lambda _: "")
     check_name(Path("aux.voile"))
     monkeypatch.setattr(system, "fault_of_path", of_windows)
     with pytest.raises(UsageError, match=r"'aux\.voile' is the name of a device"):
@@ -74,7 +75,8 @@ def test_a_place_in_a_folder_is_known_by_any_case(
     release = tmp_path / "adult.voile"
     release.mkdir()
     assert lies_within(release / "x.csv", release)
-    assert not lies_within(tmp_path / "ADULT.voile" / "x.csv", release)
+    if not (tmp_path / "ADULT.voile").exists():  # a folder that is not such itself
+        assert not lies_within(tmp_path / "ADULT.voile" / "x.csv", release)
     assert not lies_within(tmp_path / "x.csv", release)
     assert lies_within(tmp_path / "none" / "x.csv", tmp_path / "none")
     exists, same = Path.exists, Path.samefile
