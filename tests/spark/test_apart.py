@@ -104,8 +104,9 @@ def test_a_release_is_asked_there(address: str, table: Path) -> None:
 
 def test_what_needs_coins_there_is_refused(address: str, table: Path) -> None:
     source = SparkSource(address, str(table))
-    with pytest.raises(UsageError, match="takes no artifacts, by which keys of coins travel"):
+    with pytest.raises(UsageError, match="takes no artifacts, by which keys of random") as told:
         voile.perturb(source, 0.5)
+    assert "use local" in told.value.hint and "marginals" in told.value.hint
     with pytest.raises(UsageError, match="takes no artifacts"):
         voile.publish(source, method="alphabeta", prior=0.02, posterior=0.3)
 

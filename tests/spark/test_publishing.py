@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,12 @@ from voile.cli import app
 from voile.engines.jobs import KeyCounts
 from voile.engines.spark import SparkSource, session, without_secrets, work
 from voile.engines.spark.session import LOCAL, ClusterAddress, cluster_at, packed_modules
+from voile.engines.spark.table import SparkTable
 from voile.engines.spark.vault import HELD
 from voile.errors import ReleaseError, SchemaError, TableError, UsageError
+from voile.evaluate.risk import disclosure
+from voile.evaluate.risk.assess import risk
+from voile.evaluate.risk.people import most_exposed
 from voile.kinds.people import PURPOSE
 from voile.noise import Key
 from voile.noise.subkeys import Subkeys
@@ -96,6 +101,36 @@ def test_rows_are_perturbed_and_risk_is_measured_on_a_cluster(table: Path, tmp_p
     assert rows_of(tmp_path / "there.voile") == rows_of(tmp_path / "here.voile")
     asked = ("risk", str(table), "--qi", "age,sex", "--sensitive", "member")
     assert told(*asked, "--spark", LOCAL) == told(*asked)
+
+
+def test_risk_brings_no_more_combinations_here_than_fit(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are counted there first; only a table with more rows than fit is counted."""
+    names = ["age", "sex", "member"]
+    source = SparkSource(LOCAL, str(table))
+    different = voile.read(str(table)).different_combinations(names)
+    brought: list[int] = []
+    known = SparkTable.combinations
+
+    def combinations(self: SparkTable, names: list[str]) -> Iterator[pa.RecordBatch]:
+        brought.append(len(names))
+        return known(self, names)
+
+    monkeypatch.setattr(SparkTable, "combinations", combinations)
+    monkeypatch.setattr(disclosure, "MOST_HELD", different)
+    asked: dict[str, Any] = {"qi": names[:2], "sensitive": names[2:]}
+    assert risk(source, **asked).to_dict() == risk(str(table), **asked).to_dict()
+    assert brought == [3]
+    monkeypatch.setattr(disclosure, "MOST_HELD", different - 1)
+    for measure in (risk, most_exposed):
+        with pytest.raises(
+            TableError, match=rf"{different} different ones of .* more than"
+        ) as told:
+            measure(source, **asked)
+        assert "name fewer columns with qi=" in told.value.hint
+    assert brought == [3]
+    risk(str(table), **asked)  # on this machine no limit is needed
 
 
 def test_a_release_is_put_behind_a_url(table: Path, tmp_path: Path) -> None:

@@ -214,6 +214,10 @@ class Table(Protocol):
         ours could be one of the table's.
         """
 
+    def different_combinations(self, names: Sequence[str]) -> int:
+        """How many different combinations of values there are, counted where the rows lie."""
+        return sum(batch.num_rows for batch in self.combinations(names))
+
     @abstractmethod
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""

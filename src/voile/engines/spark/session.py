@@ -8,6 +8,7 @@ job: neither alone is worth anything to who finds it.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib
 import io
@@ -22,8 +23,8 @@ import tempfile
 import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -32,7 +33,14 @@ import pyarrow as pa
 
 from voile.engines.spark import without_secrets
 from voile.engines.spark.by_value import bringing, brought
-from voile.engines.spark.vault import HELD, ArtifactVault, HeldVault, Vault
+from voile.engines.spark.vault import (
+    DELETED,
+    HELD,
+    ArtifactVault,
+    Deletion,
+    HeldVault,
+    Vault,
+)
 from voile.errors import TableError, UsageError, VoileError
 from voile.noise.subkeys import Subkeys
 
@@ -56,6 +64,7 @@ REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
 NEEDED = ("numpy", "pyarrow", "cryptography")
 """Packages of the executors."""
+SAME_PYTHON = "use the same Python on both sides (PYSPARK_PYTHON on the executors)"
 CARRIED = (
     "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
     "storage.py", "system", "units.py", "progress.py", "client", "engines", "estimate",
@@ -73,6 +82,8 @@ HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
 """What Voile reads without a cluster, and none with it."""
 TASKS = 4
 """Tasks that ask executors what they have."""
+DELETED_BY = 2**20
+"""Numbers that are dealt out to as many tasks as the cluster has cores."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +195,8 @@ class Cluster:
         self._lock = threading.Lock()
         self._refuses_artifacts = address.is_local
         self._bring: Callable[[], None] | None = None
+        self._spent: list[str] = []
+        self._lent = False
 
     def __repr__(self) -> str:
         return f"Cluster({str(self.address)!r})"
@@ -217,9 +230,17 @@ class Cluster:
             return said(reader.format("jdbc").option("url", url).option("dbtable", table).load)()
         if colon and not place.startswith("//") and re.fullmatch(r"[a-z]\w+", kind):
             return self._files(kind, place)
-        if "/" in what or "\\" in what or Path(what).suffix.lower() in FORMATS:
-            return self._files(FORMATS.get(Path(what).suffix.lower(), "parquet"), what)
+        ending = Path(what).suffix.lower()
+        if "/" in what or "\\" in what or (ending in FORMATS and not self._lists(what)):
+            return self._files(FORMATS.get(ending, "parquet"), what)
         return said(self.session.table)(what)
+
+    def _lists(self, name: str) -> bool:
+        """Whether the catalogue has a table of this name: warehouse.json may be one."""
+        try:
+            return bool(said(self.session.catalog.tableExists)(name))
+        except TableError:  # such as a name of more parts than its tables have
+            return False
 
     def _files(self, kind: str, place: str) -> Frame:
         reader = self.session.read.format(kind)
@@ -271,24 +292,74 @@ class Cluster:
     @contextmanager
     def coins(self, keys: Subkeys) -> Iterator[Vault]:
         """Keys for the jobs of a release, there while it is made."""
+        vault = self.lend(keys)
+        try:
+            yield vault
+        finally:
+            self.spent(vault)
+            self.delete_spent()
+
+    def lend(self, keys: Subkeys) -> Vault:
+        """Keys for jobs, there until they are `spent`."""
         if self.address.is_local:
             name = f"voile-{os.urandom(16).hex()}"
             HELD[name] = keys
-            try:
-                yield HeldVault(name)
-            finally:
-                HELD.pop(name, None)
-            return
+            return HeldVault(name)
         self.prepare()
         if self._refuses_artifacts:
             raise UsageError(
-                f"the server at {self.address} takes no artifacts, by which keys of coins travel",
-                hint="use local for Sail, or a server of Apache Spark 4",
+                f"the server at {self.address} takes no artifacts, by which keys of random "
+                "numbers travel",
+                hint="use local, which starts Sail in this process, or a server of Apache Spark 4; "
+                "marginals, counts and classes need no keys there",
             )
         sealed, opener = keys.sealed()
         name = f"voile-{hashlib.sha256(sealed).hexdigest()[:32]}.bin"
+        self._lent = True
         self._add(name, sealed, file=True)
-        yield ArtifactVault(name, opener)
+        return ArtifactVault(name, opener)
+
+    def spent(self, vault: Vault) -> None:
+        """The keys are not needed any more. It asks no server, and a finalizer may call it."""
+        if isinstance(vault, HeldVault):
+            HELD.pop(vault.name, None)
+        else:
+            self._spent.append(vault.name)
+
+    def delete_spent(self) -> None:
+        """Delete the files of keys that are not needed any more from the executors.
+
+        What was made does not depend on it: keys are sealed, and an executor that is lost or busy
+        keeps its copies until Spark deletes them.
+        """
+        names, self._spent = tuple(self._spent), []
+        if not names:
+            return
+        with suppress(VoileError):
+            self.address.check_reached()  # Spark's client would wait for minutes
+            numbers = self.session.range(0, DELETED_BY)  # dealt out to all cores
+            self.table(self.run(numbers, Deletion(names), DELETED))
+
+    def end(self) -> None:
+        """End a session that had keys: with it the server deletes its copies of artifacts."""
+        if not self._lent or self.session.is_stopped:
+            return
+        with suppress(VoileError):
+            self.address.check_reached()
+            self.session.stop()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the server still knows the session: it forgets one that rests for an hour."""
+        if self.session.is_stopped:
+            return False
+        try:
+            if not self.address.is_local:
+                self.address.check_reached()
+            said(self.session.conf.get)("spark.sql.session.timeZone")
+        except VoileError:
+            return False
+        return True
 
     # ------------------------------------------------------------------ before anything runs
 
@@ -336,7 +407,7 @@ class Cluster:
                 raise UsageError(
                     f"executor {found['host']} has Python {there}, and jobs are made by "
                     f"{sys.version_info[0]}.{sys.version_info[1]}",
-                    hint="use the same Python on both sides (PYSPARK_PYTHON on the executors)",
+                    hint=SAME_PYTHON,
                 )
             if found["refused"]:
                 raise UsageError(
@@ -428,9 +499,11 @@ def cluster_at(text: str, *, private: bool = True) -> Cluster:
     if private:
         address.check_private()
     with _LOCK:
-        if text not in _KNOWN:
-            _KNOWN[text] = connected(address)
-        return _KNOWN[text]
+        if (known := _KNOWN.get(text)) is not None and known.is_alive:
+            return known
+        _KNOWN[text] = found = connected(address)
+        atexit.register(found.end)
+        return found
 
 
 def connected(address: ClusterAddress) -> Cluster:
@@ -510,14 +583,16 @@ def needed(module: str, package: str) -> None:
 def address_of(session: Any) -> str:
     """Where a session of the caller's goes to; what is not known is taken for unencrypted."""
     builder = session.client._builder
-    host = getattr(builder, "host", "") or "unknown"
+    place = getattr(builder, "endpoint", "") or getattr(builder, "host", "") or "unknown"
     encrypted = getattr(builder, "use_ssl", False) is True
-    return f"sc://{host}/;use_ssl={str(encrypted).lower()}"
+    found = f"sc://{place}/;use_ssl={str(encrypted).lower()}"
+    return found if ADDRESS.fullmatch(found) else "sc://unknown"  # no host, such as a socket
 
 
 # ---------------------------------------------------------------------- errors
 
 
+TRACEBACK = "Traceback (most recent call last)"
 LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
 
 
@@ -532,14 +607,27 @@ def telling() -> Iterator[None]:
     except (PySparkException, grpc.RpcError) as error:
         text = without_secrets(LINES.split(str(error).strip(), maxsplit=1)[0])
         raise TableError(
-            f"the cluster refused: {text.splitlines()[0][:500]}", hint=what_helps(text)
+            f"the cluster refused: {first_words(text)[:500]}", hint=what_helps(text)
         ) from None
+
+
+def first_words(text: str) -> str:
+    """The first line of an error; of one that a job raised, the error and not where it was."""
+    lines = text.splitlines() or ["no reason was given"]
+    if TRACEBACK not in text:
+        return lines[0]
+    raised = (line for line in reversed(lines) if re.match(r"[\w.]+: ", line))
+    return next(raised, lines[0])
 
 
 def what_helps(text: str) -> str:
     """What to do about an error of the cluster's, where that is known."""
     if "maxResultSize" in text:
         return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return SAME_PYTHON
+    if missing := re.search(r"No module named '(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)", text):
+        return f"install {missing[1] or missing[2]} in the Python of the executors"
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
         return NAMED
     if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
@@ -555,9 +643,3 @@ def said(function: Callable[P, T]) -> Callable[P, T]:
             return function(*arguments, **named)
 
     return call
-
-
-def all_of(parts: Iterable[pa.Table], output: pa.Schema) -> pa.Table:
-    """Parts as one table."""
-    found = [part for part in parts if part.num_rows]
-    return pa.concat_tables(found).cast(output) if found else output.empty_table()

@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -81,7 +81,7 @@ MERGERS = 16
 MOST_ROWS = 2**29
 """Rows whose keys are held by the driver: four gigabytes."""
 NO_SECRETS = (
-    "the server takes no artifacts, by which keys travel: what needs coins there is refused, and "
+    "the server takes no artifacts, by which keys travel: what draws noise is refused there, and "
     "for the register and people who have several all rows pass this process"
 )
 ANSI = "spark.sql.ansi.enabled"
@@ -99,7 +99,7 @@ class SparkTable(Table):
 
     def __init__(self, source: object, **how: Unpack[ReadingKeywords]) -> None:
         self.reading = ReadingOptions(**how)
-        if given := self.reading.model_fields_set:
+        if given := self.reading.model_dump(exclude_defaults=True):
             raise UsageError(
                 f"{spelled(min(given))} is for text files that Voile reads itself",
                 hint="the cluster reads this table: declare a view there that casts its columns",
@@ -303,9 +303,7 @@ class SparkTable(Table):
 
         They are grouped there and spelled here, by DuckDB, as of every other table.
         """
-        listed = [f"{quoted(name)} AS c{i}" for i, name in enumerate(names)]
-        frame = self.frame.selectExpr(*listed).groupBy(*(f"c{i}" for i in range(len(names))))
-        counted = said(frame.count)()
+        counted = self._combined(names)
         empty = True
         for table in self.cluster.rows(counted):
             empty = False
@@ -313,6 +311,15 @@ class SparkTable(Table):
         if empty:
             none = self.cluster.table(counted.limit(0))
             yield from spelled_out(none.rename_columns([*none.column_names[:-1], "n"]))
+
+    def different_combinations(self, names: Sequence[str]) -> int:
+        """How many different combinations of values there are, counted on the cluster."""
+        return int(said(self._combined(names).count)())
+
+    def _combined(self, names: Sequence[str]) -> Frame:
+        """The different combinations of values, and how many rows have each."""
+        grouped = self.columns_frame(names).groupBy(*(f"c{i}" for i in range(len(names))))
+        return said(grouped.count)()
 
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""
@@ -533,8 +540,7 @@ class SparkTable(Table):
             f"coalesce(concat(length({text}), ':', {text}), '-')"
             for text in (self._as_text(name) for name in names)
         )
-        held = ExitStack()
-        vault = held.enter_context(self.cluster.coins(Subkeys({SALT: salt.encode()})))
+        vault = self.cluster.lend(Subkeys({SALT: salt.encode()}))
         salted = self.cluster.run(self.cluster.session.range(0, 1, 1, 1), SaltRow(vault), TEXTS)
 
         def hashed(frame: Frame, what: str) -> Frame:
@@ -557,7 +563,7 @@ class SparkTable(Table):
         left = [quoted(name) for name in names if name != column]
         count = int(said(self.frame.select(who).distinct().count)())
         found = self.of(kept.select(*left))
-        weakref.finalize(found, held.close)  # its rows are read when they are needed
+        weakref.finalize(found, self.cluster.spent, vault)  # rows are read when they are needed
         return LimitedRows(found, count)
 
     def _as_text(self, name: str) -> str:

@@ -6,8 +6,13 @@ what opens it is in the job. In this process they are held in memory while the r
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import pyarrow as pa
 
 from voile.noise.subkeys import Subkeys
 
@@ -44,3 +49,29 @@ class ArtifactVault:
 
 
 Vault = HeldVault | ArtifactVault
+
+
+DELETED = pa.schema([pa.field("deleted", pa.int64())])
+LEAST = 0.1
+"""Seconds that a task of a deletion takes: else one executor could take those of all."""
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Deletes the files of keys from the executor that it runs on."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """How many there were."""
+        from pyspark import SparkFiles  # noqa: PLC0415  (on an executor)
+
+        for _ in batches:
+            pass
+        deleted = 0
+        for name in self.names:
+            with suppress(OSError):
+                Path(SparkFiles.get(name)).unlink()
+                deleted += 1
+        time.sleep(LEAST)
+        yield pa.RecordBatch.from_arrays([pa.array([deleted], pa.int64())], schema=DELETED)

@@ -32,7 +32,7 @@ from voile.engines.jobs import (
     part_of,
 )
 from voile.engines.spark.vault import Vault
-from voile.schema import Attribute, Keys, Schema, TupleIndex
+from voile.schema import Attribute, Keys, TupleIndex
 
 Batches = Iterator[pa.RecordBatch]
 WRONG = "wrong"
@@ -242,11 +242,6 @@ class Coder:
                     fits &= ~outside
                 found.append(code)
             yield (found if fits.all() else [code[fits] for code in found]), wrong
-
-
-def coder_of(schema: Schema, *, drop_nulls: bool, clamp: bool = False) -> Coder:
-    """The coder of a schema."""
-    return Coder(tuple(schema), drop_nulls, clamp)
 
 
 @dataclass(frozen=True)

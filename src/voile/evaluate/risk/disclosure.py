@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from voile.arrays import Floats
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError
+from voile.errors import TableError, UsageError, spelled
+from voile.kinds.classes.reading import MOST_HELD
 from voile.privacy.requirements import Histograms, L, Requirement, Semantic, T
 from voile.recoding.units import Codes, Counts, Units
 from voile.records import Record
@@ -106,7 +107,21 @@ def coded_rows(
 
 def combined(table: Table, names: Sequence[str]) -> pa.Table:
     """All different combinations of values: the quasi-identifiers are compared with each other."""
+    check_held(table, names)
     return pa.Table.from_batches(table.combinations(names))
+
+
+def check_held(table: Table, names: Sequence[str]) -> None:
+    """Refuse a table elsewhere with more combinations than this process holds."""
+    if table.at_hand or len(table) <= MOST_HELD:
+        return
+    if (different := table.different_combinations(names)) > MOST_HELD:
+        raise TableError(
+            f"risk compares all combinations of {', '.join(names)} in this process, and "
+            f"{different:,} different ones of {table.name!r} are more than {MOST_HELD:,}",
+            hint=f"name fewer columns with {spelled('qi')}, those that others may know; or declare "
+            "a view on the cluster with coarser values",
+        )
 
 
 def _coded(parts: list[pa.ChunkedArray]) -> tuple[Codes, pa.Array]:
