@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import random
+import re
 import shlex
 import shutil
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -25,15 +28,22 @@ from voile.errors import UsageError, VoileError
 from voile.evaluate.losses import losses
 from voile.evaluate.planning import compare_methods
 from voile.progress import Silent
+from voile.schema import Schema
+from voile.schema.schema import read_codebook
+from voile.serve import simulated
 from voile.studio.advising import apply_change
 from voile.studio.calls import ShownCall
 from voile.studio.candidates import keep, use
 from voile.studio.jobs import Jobs
-from voile.studio.pages import Form, Visit, rendered
+from voile.studio.pages import AreaVisit, Form, Visit, rendered
 from voile.studio.pages import ScreenPage as Reply
 from voile.studio.points import epsilon_points, nearest, per_cent
-from voile.studio.screens import attack, compare, preview, promise
+from voile.studio.points import people as people_of
+from voile.studio.project import read_project
+from voile.studio.running import run_project
+from voile.studio.screens import attack, compare, preview, promise, publish, servers
 from voile.studio.state import Studio
+from voile.studio.trying import task_arguments
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 ROLES = {"age": "quasi-identifier", "town": "quasi-identifier", "smokes": "other",
@@ -266,6 +276,155 @@ def test_the_slider_of_a_view_moves_errors_in_per_cent(visit: Visit) -> None:
         assert all(text.endswith(" %") for text in shown) and len(set(shown)) > 10
     html = rendered("promise.html", {"open": visit.open, "project": visit.project, **page.context})
     assert 'data-cell="posterior-0"' in html and 'data-cell="posterior-people-0"' in html
+
+
+def settled_page(visit: Visit) -> tuple[dict[str, Any], str]:
+    """The Promise screen when all of its work has ended: its context, and its HTML."""
+    for _ in range(9):
+        page = promise.show(visit)
+        assert isinstance(page, Reply)
+        jobs = [page.context[name] for name in ("job", "trials") if page.context[name]]
+        if all(job.ok for job in jobs):
+            shown = {"open": visit.open, "project": visit.project, **page.context}
+            return shown, rendered("promise.html", shown)
+        assert all(ended(job).ok for job in jobs)
+    raise AssertionError("new work begins again and again")
+
+
+def test_the_headline_is_that_of_the_method_that_is_chosen(visit: Visit) -> None:
+    visit.change(method="full-table", options={"epsilon": 5.0})
+    context, html = settled_page(visit)
+    data, (slider,) = context["data"], context["sliders"]
+    point = slider["points"][slider["at"]]
+    at = next(one for one in data["by_epsilon"] if one["epsilon"] == point.x == 5.0)
+    assert f'data-cell="by" data-slider="slider-epsilon">{point.cells["by"]}<' in html
+    assert f'data-slider="slider-epsilon">{point.cells["error"]}<' in html
+    assert at["each_off_by"][at["method"]] == pytest.approx(at["off_by"])
+    for method in ("marginals", "full-table"):
+        for one, shown in zip(data["by_epsilon"], epsilon_points(data, method), strict=True):
+            error = one["errors"].get(method)
+            assert (shown.cells["by"], shown.cells["best"]) == (method, one["method"])
+            assert shown.cells["error"] == per_cent(error)
+            assert shown.cells["off"] == people_of(one["each_off_by"].get(method))
+            useful = error is not None and error <= data["most_useful_error"]
+            assert shown.bad != useful and bool(shown.cells["verdict"]) != useful
+            if error is not None:
+                assert one["each_off_by"][method] == pytest.approx(error * data["count"])
+    both = [epsilon_points(data, method) for method in ("marginals", "full-table")]
+    assert any(a.cells["error"] != b.cells["error"] for a, b in zip(*both, strict=True))
+
+
+@pytest.fixture
+def compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods are compared without the questions: the same work for all tests."""
+
+    def once(visit: Visit) -> Any:
+        return visit.work("promise.compare", title="", **task_arguments(visit), questions=[],
+                          epsilon=1.0)  # fmt: skip
+
+    monkeypatch.setattr(promise, "comparison", once)
+
+
+@pytest.mark.usefixtures("compared_once")
+def test_questions_are_foreseen_at_the_epsilon_that_is_chosen(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promise, "FEW_EPSILONS", (5.0,))
+    visit.change(method="full-table", questions=[QUESTION], options={"epsilon": 1.75})
+    (slider,) = settled_page(visit)[0]["sliders"]
+    texts = {point.x: point.cells["question-0"] for point in slider["points"]}
+    assert " at ε" not in texts[1.75] and " at ε" not in texts[5.0]
+    assert texts[1.5].endswith(" at ε = 1.75") and texts[6.0].endswith(" at ε = 5")
+    trial = voile.publish(
+        str(visit.studio.folder / "people.csv"), "full-table", epsilon=1.75, register=False,
+        simulate_seed=promise.SEED,
+    )  # fmt: skip
+    assert texts[1.75].startswith(people_of(trial.query(QUESTION).stderr))
+
+
+@pytest.mark.usefixtures("compared_once")
+def test_the_number_of_answers_is_chosen_and_handed_to_the_server(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promise, "FEW_ANSWERS", (1000,))
+    total = "select avg(age) from people"
+    visit.change(questions=[QUESTION, total])
+    promise.answer(posted(visit, need="2"))
+    context, _ = settled_page(visit)
+    (slider,) = context["sliders"]
+    place = next(i for i, point in enumerate(slider["points"]) if point.x == 20)
+    promise.choose(posted(visit, slider="answers", answers=str(place)))
+    assert visit.project.answers == read_project(visit.open.path).answers == 20
+    context, html = settled_page(visit)
+    (slider,) = context["sliders"]
+    assert slider["at"] == place and slider["points"][place].x == 20
+    texts = {point.x: point.cells["question-0"] for point in slider["points"]}
+    assert " at T" not in texts[20] and texts[50].endswith(" at T = 20")
+    with simulated(str(visit.studio.folder / "people.csv"), seed=promise.SEED, queries=20,
+                   epsilon=1.0, noise="geometric") as server:  # fmt: skip
+        assert texts[20].startswith(people_of(server.ask(QUESTION).stderr))
+        assert slider["points"][place].cells["question-1"] != texts[20]
+    link = re.search(r'href="(/servers\?[^"]+)">Set up this server', html)
+    assert link is not None
+    fields = dict(parse_qsl(unescape(link[1]).partition("?")[2]))
+    form = Form({name: [value] for name, value in fields.items()})
+    there = servers.listing(AreaVisit(visit.studio, (), form))
+    assert isinstance(there, Reply)
+    values = there.context["values"]
+    assert values["project"] == visit.open.path.name and values["queries"] == "20"
+    assert there.context["cost"]["epsilon"] == 1.0 and there.context["cost"]["noise"] == "geometric"
+    plan, begin = promise.calls_of(visit, "server")
+    assert plan.verb == "plan" and "--queries 20" in begin.command()
+
+
+def test_a_server_that_has_no_answer_left_says_so(table: dict[str, Any]) -> None:
+    (found,) = promise.served_task(
+        Silent(), **table, questions=[QUESTION, "select avg(age) from people"], epsilon=1.0,
+        points=[1],
+    )  # fmt: skip
+    first, second = found["asked"]
+    assert first["stderr"] > 0 and not first["error"]
+    assert "left" in second["error"] or "budget" in second["error"]
+
+
+@pytest.mark.parametrize("need", ["1", "2"])
+def test_nothing_is_published_where_nothing_may_leave(visit: Visit, need: str) -> None:
+    promise.answer(posted(visit, need=need))
+    page = publish.show(visit)
+    assert isinstance(page, Reply)
+    shown = {"open": visit.open, "project": visit.project, **page.context}
+    html = rendered("publish.html", shown)
+    assert page.context["rehearsal"] is None and not page.calls
+    assert "Nothing is published" in html and "hx-post" not in html
+    assert ("Set up a server" in html) == (need == "2")
+    for action in (publish.go, publish.rehearse):
+        with pytest.raises(UsageError, match="Promise screen") as refused:
+            action(posted(visit, read="yes"))
+        assert "another answer" in refused.value.hint
+    with pytest.raises(UsageError, match="Promise screen"):
+        run_project(visit.open.path, overwrite=False, progress=Silent())
+    assert not list(visit.studio.folder.glob(f"{visit.open.name}.voile"))
+    promise.answer(posted(visit, need="6"))
+    again = publish.show(visit)
+    assert isinstance(again, Reply) and again.context["rehearsal"] is not None
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("need", ["2", "4", "5", "6"])
+def test_the_commands_have_the_codebook_that_is_declared(visit: Visit, need: str) -> None:
+    codebook = [{"name": "age", "kind": "integer", "range": [0, 110]},
+                {"name": "town", "kind": "categorical", "values": ["a", "b", "c", "d"]},
+                {"name": "smokes", "kind": "categorical", "values": ["no", "yes"]},
+                {"name": "ill", "kind": "categorical", "values": ["flu", "none"]}]  # fmt: skip
+    visit.change(codebook="declared", attributes=codebook)
+    promise.answer(posted(visit, need=need))
+    calls = promise.calls_of(visit, promise.family(visit))
+    for call in calls:
+        assert f"--schema {visit.open.name}.codebook.yaml" in call.command()
+        assert f"schema='{visit.open.name}.codebook.yaml'" in call.python()
+    written = visit.studio.folder / f"{visit.open.name}.codebook.yaml"
+    declared = Schema.from_dict({"attributes": codebook})
+    assert Schema.from_dict(read_codebook(written)) == declared
 
 
 @pytest.mark.parametrize(

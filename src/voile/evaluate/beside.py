@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from voile.engines import connect
 from voile.errors import QueryError, UsageError, VoileError
 from voile.estimate import Estimate
+from voile.estimate.answer import Answer
 from voile.kinds.release import Release
 from voile.query import parse
 from voile.query.quoting import quote_identifier
@@ -229,7 +230,14 @@ def check_question(sql: str, kinds: Mapping[str, str], name: str = "") -> None:
     parse(sql, Schema.from_dict({"attributes": attributes}), called=name)
 
 
-def answers_beside(release: Release, table: Any, sql: str) -> list[AnswerBeside]:
+class Asked(Protocol):
+    """What answers questions: a release, or a server for studies."""
+
+    def query(self, sql: str, /) -> Answer:
+        """The answer with its errors."""
+
+
+def answers_beside(release: Asked, table: Any, sql: str) -> list[AnswerBeside]:
     """The numbers of an answer, each with its interval and what the table gives."""
     answer = release.query(sql)
     rows = [list(row.items()) for row in answer.rows[:MOST_ROWS]]

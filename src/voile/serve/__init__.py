@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from voile.serve.creation import begin
     from voile.serve.self_audit import audit_folder
     from voile.serve.server import serve
-    from voile.serve.simulation import simulated
+    from voile.serve.simulation import SimulatedServer, simulated
     from voile.serve.steward import (
         begun_data,
         issue_token,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "SimulatedServer": "voile.serve.simulation",
     "audit_folder": "voile.serve.self_audit",
     "begin": "voile.serve.creation",
     "begun_data": "voile.serve.steward",
@@ -37,6 +38,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "SimulatedServer",
     "audit_folder",
     "begin",
     "begun_data",

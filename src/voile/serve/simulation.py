@@ -17,6 +17,7 @@ from typing import Any
 
 from voile.engines.counted import read_counted
 from voile.estimate import checked_confidence
+from voile.estimate.answer import Answer
 from voile.noise import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
@@ -103,6 +104,11 @@ class SimulatedServer:
     def cost(self, sql: str, subset: Subset = "all") -> SimulatedCost:
         """What the question would take from the budget."""
         return SimulatedCost(self.service.cost(ANALYST, sql, subset).new)
+
+    def query(self, sql: str) -> Answer:
+        """The noisy answer with all its groups and columns, as a release gives it."""
+        self.coins.of(sql, "all")
+        return self.service.ask(ANALYST, sql, "all", checked_confidence(0.95)).answer
 
     def ask(self, sql: str, subset: Subset = "all", confidence: float = 0.95) -> SimulatedReply:
         """The noisy answer. What was answered before costs nothing."""

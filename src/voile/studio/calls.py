@@ -143,6 +143,44 @@ def publish_options(
     return {**found, **(project.options if options is None else options)}
 
 
+NO_RELEASE = {
+    1: ("nobody is to be trusted with the rows as they are, so no release is made of them",
+        "begin a survey with `voile spec` and `voile collect`"),
+    2: ("nothing may leave but answers, so no release is made", "set up a server"),
+}  # fmt: skip
+"""Answers to the question about the promise after which nothing is published, and what is done."""
+
+
+def no_release(project: Project) -> str:
+    """Why a project publishes nothing, by what its steward answered; empty where it may."""
+    return NO_RELEASE[project.need][0] if project.need in NO_RELEASE else ""
+
+
+def check_release_is_wanted(project: Project) -> None:
+    """Refuse to publish what is not to leave."""
+    if why := no_release(project):
+        instead = NO_RELEASE[project.need][1]
+        raise UsageError(
+            f"by the first question of the Promise screen, {why}",
+            hint=f"{instead}; or choose another answer there",
+        )
+
+
+def server_options(project: Project, columns: Sequence[str], *, schema: str = "") -> dict[str, Any]:
+    """What `voile.serve.begin` takes over from a project: columns or codebook, whose rows."""
+    found: dict[str, Any] = {}
+    kept = project.columns(columns)
+    if schema:
+        found["schema"] = schema
+    elif len(kept) < len(columns):
+        found["columns"] = kept
+    if project.person is not None:
+        found["person"] = project.person
+        if project.rows_per_person is not None:
+            found["per_person"] = project.rows_per_person
+    return found
+
+
 def check_rows_are_people(project: Project) -> None:
     """Classes count rows: ten rows of one person would be a class of ten."""
     if project.person is not None:

@@ -51,6 +51,19 @@ def measured_trial(
     return found
 
 
+def served_trial(
+    tried: TriedTable, answers: int, epsilon: float, questions: Sequence[str], *, seed: int
+) -> dict[str, Any]:
+    """What a server of so many answers says to each question; the others find none left."""
+    found: dict[str, Any] = {"options": {"answers": answers}, "refused": "", "asked": []}
+    try:
+        with tried.server(queries=answers, epsilon=epsilon, seed=seed) as server:
+            found["asked"] = [asked(server, tried.table, sql) for sql in questions]
+    except (PromiseError, UsageError) as error:
+        found["refused"] = error.message
+    return found
+
+
 def class_losses(tried: TriedTable, release: Any) -> dict[str, Any]:
     """What grouping loses; the first sensitive column stands for all."""
     sensitive = tried.project.named("sensitive")[0]

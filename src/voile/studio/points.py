@@ -68,19 +68,22 @@ def nearest(points: Sequence[SliderPoint], x: float) -> int:
     return distances.index(min(distances)) if distances else 0
 
 
-def epsilon_points(data: Mapping[str, Any]) -> list[SliderPoint]:
-    """Of the comparison of methods, for each ε."""
+def epsilon_points(data: Mapping[str, Any], method: str = "auto") -> list[SliderPoint]:
+    """Of the comparison of methods, for each ε: of the method that is chosen, else of the best."""
     found = []
     for one in data["by_epsilon"]:
-        useful = one["useful"]
+        shown = one["method"] if method == "auto" else method
+        error = one["errors"].get(shown)
+        useful = error is not None and error <= data["most_useful_error"]
         cells = {
-            "error": per_cent(one["expected_error"]),
-            "off": people(one["off_by"]),
+            "error": per_cent(error),
+            "off": people(one["each_off_by"].get(shown)),
             "words": one["in_words"],
+            "by": shown,
             "best": one["method"],
             "verdict": ""
             if useful
-            else "Nothing would be published here: counts would be off by "
+            else f"Nothing would be published here: counts of {shown} would be off by "
             f"more than {data['most_useful_error']:.0%}.",
         }
         cells |= {f"of-{name}": per_cent(error) for name, error in one["errors"].items()}
@@ -94,14 +97,18 @@ def epsilon_points(data: Mapping[str, Any]) -> list[SliderPoint]:
 
 
 def question_cells(
-    points: Sequence[SliderPoint], trials: Sequence[Mapping[str, Any]]
+    points: Sequence[SliderPoint], trials: Sequence[Mapping[str, Any]], name: str = "epsilon"
 ) -> list[SliderPoint]:
-    """The same places, with what the trial nearest to each answers."""
-    made = [(one["options"]["epsilon"], one) for one in trials]
+    """The same places, with what the trial nearest to each answers, and where that was made."""
+    made = [(one["options"][name], one) for one in trials]
+    sign = {"epsilon": "ε", "answers": "T"}[name]
     found = []
     for point in points:
         at, trial = min(made, key=lambda pair: abs(pair[0] - point.x))
-        cells = {**point.cells, **asked_cells(trial, "" if at == point.x else f" at ε = {at:g}")}
+        cells = {
+            **point.cells,
+            **asked_cells(trial, "" if at == point.x else f" at {sign} = {at:g}"),
+        }
         found.append(replace(point, cells=cells))
     return found
 
@@ -180,7 +187,7 @@ def answer_points(data: Mapping[str, Any]) -> list[SliderPoint]:
     """Of a server, for each number of answers."""
     return [
         SliderPoint(
-            one["answers"], f"T = {one['answers']:,}", {},
+            one["answers"], f"T = {one['answers']:,}", {"answers": one["answers"]},
             {"error": per_cent(one["expected_error"]), "off": people(one["off_by"])},
             {"an answer": one["expected_error"]},
             one["expected_error"] > data["most_useful_error"],

@@ -151,6 +151,8 @@ class Project(Stored):
     """Which of the questions about the method is the first that is true; 0: none was answered."""
     planned: float = Field(default=1.0, gt=0, le=100)
     """The ε at which methods were compared."""
+    answers: int = Field(default=100, ge=1, le=2**53)
+    """How many answers a server would give, where nothing else may leave."""
     max_error: float | None = Field(default=None, gt=0)
     """How far counts may be off, where that was asked."""
     method: str = "auto"

@@ -19,7 +19,12 @@ from voile.progress import Progress
 from voile.publishing import published
 from voile.schema import Schema
 from voile.signing import SigningKey
-from voile.studio.calls import ShownCall, publish_call, publish_options
+from voile.studio.calls import (
+    ShownCall,
+    check_release_is_wanted,
+    publish_call,
+    publish_options,
+)
 from voile.studio.project import ENDING, Project, PublishedRelease, now, read_project
 from voile.studio.state import OpenProject
 
@@ -67,6 +72,7 @@ def publish_opened(
     sign: SigningKey | None = None,
 ) -> dict[str, Any]:
     """Publish a project to its place, and what became of it as plain data."""
+    check_release_is_wanted(opened.project)
     return publish_project(
         opened.source, located(opened), to=place_of(opened), overwrite=overwrite,
         progress=progress, sign=sign, codebook=codebook_place(opened),

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import voile
+from voile import serve
 from voile.progress import Progress
 from voile.publishing import published
-from voile.studio.calls import CLASS_METHODS, publish_options
+from voile.studio.calls import CLASS_METHODS, publish_options, server_options
 from voile.studio.pages import Visit
 from voile.studio.project import Project
 from voile.studio.running import declared, located
@@ -22,6 +23,8 @@ CHOICES = {"nulls", "person", "rows_per_person", "roles", "codebook", "attribute
 """What a project says of its table, apart from how it is published."""
 EPSILON_METHODS = ("auto", "marginals", "full-table")
 """Methods whose promise is ε."""
+SERVER_NOISE = "geometric"
+"""The noise of servers that are tried: what the comparison of methods reckons with."""
 SIGNS = {"epsilon": "ε", "prior_factor": "k", "prior": "d", "posterior": "γ", "k": "k", "l": "ℓ",
          "t": "t", "delta": "δ", "rho": "ρ", "semantic": "s", "retention": "retention"}  # fmt: skip
 """Options that say how strong a promise is, as people write them."""
@@ -116,6 +119,17 @@ class TriedTable:
                 **found,
             )  # fmt: skip
             yield made.release
+
+    @contextlib.contextmanager
+    def server(self, *, queries: int, epsilon: float, seed: int) -> Iterator[serve.SimulatedServer]:
+        """A server of the table for as long as the block lasts; its coins come from a seed."""
+        with declared(self.project, self.columns) as schema:
+            options = server_options(self.project, self.columns, schema=schema)
+            with serve.simulated(
+                self.table, seed=seed, queries=queries, epsilon=epsilon, noise=SERVER_NOISE,
+                **options,
+            ) as found:  # fmt: skip
+                yield found
 
 
 def tried_table(source: str, reading: Mapping[str, Any], choices: Mapping[str, Any]) -> TriedTable:

@@ -62,6 +62,8 @@ class ErrorAt(Record):
     expected_error: float
     off_by: float
     """The same in people: how far a count is off that holds 1 % of the rows."""
+    each_off_by: Mapping[str, float]
+    """The errors of all methods in people."""
     useful: bool
     in_words: str
     """What the promise means in beliefs."""
@@ -176,15 +178,17 @@ def curve(prepared: PreparedChoice, epsilons: Sequence[float]) -> tuple[ErrorAt,
             choice = best_of(public, other)
         except (VoileError, StopIteration):
             continue  # nothing is left to publish with
-        errors = {one.method: one.expected_error for one in choice.considered}
+        known = {one.method: one.expected_error for one in choice.considered}
+        errors = {method: error for method, error in known.items() if math.isfinite(error)}
         error = choice.chosen.expected_error
         found.append(
             ErrorAt(
                 epsilon,
-                {m: e for m, e in errors.items() if math.isfinite(e)},
+                errors,
                 choice.chosen.method,
                 error,
                 error * count,
+                {method: each * count for method, each in errors.items()},
                 error <= USEFUL,
                 choice.promise.in_words(),
             )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from voile.errors import UsageError
 from voile.progress import Progress
@@ -17,7 +19,7 @@ from voile.studio.calls import (
 )
 from voile.studio.charts import curve_chart, plane_chart
 from voile.studio.jobs import Job
-from voile.studio.pages import Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import AreaVisit, Reply, Screen, ScreenPage, Visit
 from voile.studio.points import (
     SliderPoint,
     answer_points,
@@ -31,8 +33,11 @@ from voile.studio.points import (
     sent_points,
     view_points,
 )
+from voile.studio.running import shown_schema
+from voile.studio.screens import servers
 from voile.studio.trying import (
     EPSILON_METHODS,
+    SERVER_NOISE,
     TITLES,
     described,
     missing_roles,
@@ -44,7 +49,9 @@ EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.25,
             2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)  # fmt: skip
 """The places of the slider."""
 FEW_EPSILONS = (0.1, 0.5, 1.0, 5.0)
-"""Where the steward's own questions are asked of a trial release."""
+"""Where the steward's own questions are asked of a trial release, and at what is chosen."""
+FEW_ANSWERS = (10, 100, 1000)
+"""The same of a trial server."""
 REQUIREMENTS: dict[str, tuple[float, ...]] = {
     "k": (2, 5, 10, 25, 50, 100), "l": (1.5, 2, 3, 4, 5), "t": (0.05, 0.1, 0.2, 0.3, 0.4),
 }  # fmt: skip
@@ -157,6 +164,23 @@ def trials_task(
     return found
 
 
+def served_task(
+    progress: Progress, *, source: str, reading: dict[str, Any], stamp: list[Any],
+    choices: dict[str, Any], questions: list[str], epsilon: float, points: list[int],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """A trial server for each number of answers: how far off the steward's questions are."""
+    del stamp
+    from voile.studio.measuring import served_trial  # noqa: PLC0415  (used in tasks alone)
+
+    tried = tried_table(source, reading, choices)
+    progress.start("asking trial servers", len(points))
+    found = []
+    for answers in points:
+        found.append(served_trial(tried, answers, epsilon, questions, seed=SEED))
+        progress.advance(1)
+    return found
+
+
 def need_task(
     progress: Progress, *, source: str, reading: dict[str, Any], stamp: list[Any],
     choices: dict[str, Any], questions: list[str], max_error: float,
@@ -188,7 +212,7 @@ def show(visit: Visit) -> Reply:
         "requirements": list(REQUIREMENTS), "sliders": [], "data": None, "plane": None,
         "name": looked.data["name"] if looked.ok else "", "sent": sent_points, "lines": lines_of,
         "percent": per_cent, "advice": listed_changes, "questions": visit.questions,
-        "unread": visit.readable(project.questions)[1],
+        "unread": visit.readable(project.questions)[1], "server": server_address(visit),
     }  # fmt: skip
     if not looked.ok:
         return ScreenPage("promise.html", context, [plan_call(visit)])
@@ -239,17 +263,20 @@ def epsilon_panel(visit: Visit) -> dict[str, Any]:
     """The slider for ε, all methods, and one's own questions."""
     project, job = visit.project, comparison(visit)
     found: dict[str, Any] = {"job": job}
+    made: list[Any] = []
     if visit.questions:
-        tried = trials(visit, project.method, [{"epsilon": e} for e in FEW_EPSILONS],
-                       "Asking your questions of trial releases")  # fmt: skip
-        found["trials"] = tried
+        chosen = float(project.options.get("epsilon", 1.0))
+        places = [FEW_EPSILONS] if chosen in FEW_EPSILONS else [FEW_EPSILONS, (chosen,)]
+        jobs = [trials(visit, project.method, [{"epsilon": e} for e in some],
+                       "Asking your questions of trial releases") for some in places]  # fmt: skip
+        found["trials"], made = of_all(jobs)
     if project.max_error is not None:
         found["wanted"] = wanted(visit, job)
     if not job.ok:
         return found
-    points = epsilon_points(job.data)
-    if visit.questions and found["trials"].ok:
-        points = question_cells(points, found["trials"].data)
+    points = epsilon_points(job.data, project.method)
+    if made:
+        points = question_cells(points, made)
     at = nearest(points, project.options.get("epsilon", 1.0))
     slider = {"id": "epsilon", "label": "ε, the strength of the promise", "points": points,
               "at": at, "low": "stronger promise", "high": "smaller error"}  # fmt: skip
@@ -257,6 +284,12 @@ def epsilon_panel(visit: Visit) -> dict[str, Any]:
         "data": job.data, "sliders": [slider],
         "chart": curve_chart(points, at, title="ε", most=job.data["most_useful_error"]),
     }  # fmt: skip
+
+
+def of_all(jobs: Sequence[Job]) -> tuple[Job, list[Any]]:
+    """The job that a page waits for, and what those have found that have ended."""
+    waiting = next((job for job in jobs if not job.ok), jobs[-1])
+    return waiting, [one for job in jobs if job.ok for one in job.data]
 
 
 def wanted(visit: Visit, job: Job) -> dict[str, Any]:
@@ -274,8 +307,14 @@ def wanted(visit: Visit, job: Job) -> dict[str, Any]:
     if not job.ok:
         return {"job": None, "epsilon": None, "of": of}
     enough = [p["epsilon"] for p in job.data["by_epsilon"]
-              if p["off_by"] is not None and p["off_by"] <= (error or 0)]  # fmt: skip
+              if off_by(p, project.method) <= (error or 0)]  # fmt: skip
     return {"job": None, "epsilon": min(enough, default=None), "of": of}
+
+
+def off_by(at: Mapping[str, Any], method: str) -> float:
+    """The error in people at an ε, of the method that is chosen, else of the best."""
+    best: float = at["off_by"]
+    return best if method == "auto" else float(at["each_off_by"].get(method, math.inf))
 
 
 def view_panel(visit: Visit) -> dict[str, Any]:
@@ -352,15 +391,45 @@ def count_panel(visit: Visit) -> dict[str, Any]:
 
 
 def server_panel(visit: Visit) -> dict[str, Any]:
-    """A slider for T, the number of answers; nothing of it is chosen here."""
-    job = comparison(visit)
+    """A slider for T, the number of answers; the server itself is begun elsewhere."""
+    project, job = visit.project, comparison(visit)
+    found: dict[str, Any] = {"job": job}
+    made: list[Any] = []
+    if visit.questions:
+        chosen = project.answers
+        places = [FEW_ANSWERS] if chosen in FEW_ANSWERS else [FEW_ANSWERS, (chosen,)]
+        visit.open.note_look("how far a trial server's answers to your questions were off")
+        found["trials"], made = of_all([served(visit, some) for some in places])
     if not job.ok:
-        return {"job": job}
+        return found
     points = answer_points(job.data)
+    if made:
+        points = question_cells(points, made, "answers")
+    at = nearest(points, project.answers)
     slider = {"id": "answers", "label": "T: how many answers the server gives", "points": points,
-              "at": 0, "low": "smaller error", "high": "more answers"}  # fmt: skip
-    return {"job": job, "data": job.data, "sliders": [slider],
-            "chart": curve_chart(points, 0, title="T")}  # fmt: skip
+              "at": at, "low": "smaller error", "high": "more answers"}  # fmt: skip
+    return found | {"data": job.data, "sliders": [slider],
+                    "chart": curve_chart(points, at, title="T")}  # fmt: skip
+
+
+def served(visit: Visit, answers: Sequence[int]) -> Job:
+    """Trial servers, to which the steward's own questions are put."""
+    return visit.work(
+        "promise.served", title="Asking your questions of trial servers", **task_arguments(visit),
+        questions=visit.questions, epsilon=visit.project.planned, points=list(answers),
+    )  # fmt: skip
+
+
+def server_values(visit: Visit) -> dict[str, str]:
+    """What the form of the Servers screen begins with: the table, T, and the promise here."""
+    project = visit.project
+    return {"project": visit.open.name, "queries": str(project.answers), "promise": "epsilon",
+            "epsilon": f"{project.planned:g}", "noise": SERVER_NOISE}  # fmt: skip
+
+
+def server_address(visit: Visit) -> str:
+    """Where the server is set up that was chosen here."""
+    return f"/servers?{urlencode(server_values(visit))}"
 
 
 PANELS: Mapping[str, Callable[[Visit], dict[str, Any]]] = {
@@ -378,6 +447,7 @@ def plan_call(visit: Visit) -> ShownCall:
     options = publish_options(project, visit.column_names(), method="auto", options={})
     options |= {"on": visit.questions} if visit.questions else {}
     options |= {"epsilon": project.planned} if project.planned != 1 else {}
+    options |= declared_file(visit)
     return ShownCall("plan", "voile.evaluate.planning.compare_methods", project.source,
                 project.reading, options=options,
                 imports="import voile.evaluate.planning")  # fmt: skip
@@ -391,19 +461,29 @@ def view_call(visit: Visit) -> ShownCall:
     )
     del options["method"]
     options |= {"on": visit.questions} if visit.questions else {}
+    options |= declared_file(visit)
     options |= {} if project.max_error is None else {"max_error": project.max_error}
     return ShownCall("plan", "voile.evaluate.planning.plan_table", project.source, project.reading,
                 options=options, imports="import voile.evaluate.planning")  # fmt: skip
 
 
+def declared_file(visit: Visit) -> dict[str, str]:
+    """The option that names the codebook, where the project declares one."""
+    file = shown_schema(visit.open, visit.column_names(), visit.studio.folder)
+    return {"schema": file} if file else {}
+
+
 def calls_of(visit: Visit, kind: str) -> list[ShownCall]:
-    """The plan that the screen shows, and publishing as it is chosen."""
-    publishing = publish_call(visit.project, visit.column_names())
+    """The plan that the screen shows, and publishing or serving as it is chosen."""
+    if kind == "survey":
+        return [plan_call(visit)]
+    if kind == "server":
+        named = {**servers.DEFAULTS, **server_values(visit), "project": visit.open.path.name}
+        return [plan_call(visit), servers.begin_call(AreaVisit(visit.studio), named)]
+    publishing = publish_call(visit.project, visit.column_names(), **declared_file(visit))
     if kind == "view":
         return [view_call(visit), publishing]
-    if kind in ("classes", "counts"):
-        return [publishing]
-    return [plan_call(visit)] if kind in ("server", "survey") else [plan_call(visit), publishing]
+    return [publishing] if kind in ("classes", "counts") else [plan_call(visit), publishing]
 
 
 # ---------------------------------------------------------------------- actions
@@ -444,7 +524,9 @@ def choose(visit: Visit) -> Reply:
         point = found[int(visit.form.get(slider))]
     except (ValueError, IndexError):
         raise UsageError("there is no such place on the slider", hint="drag it again") from None
-    if point.options:
+    if slider == "answers":
+        visit.change(answers=point.options["answers"])
+    else:
         kept = {} if slider in REQUIREMENTS else visit.project.options
         if slider == "prior-factor":
             kept = {name: value for name, value in kept.items() if name != "prior"}

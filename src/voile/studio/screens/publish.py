@@ -14,7 +14,12 @@ from voile.publishing import published
 from voile.register import Register
 from voile.signing import SigningKey
 from voile.studio.advising import take_change
-from voile.studio.calls import ShownCall, publish_options
+from voile.studio.calls import (
+    ShownCall,
+    check_release_is_wanted,
+    no_release,
+    publish_options,
+)
 from voile.studio.certificate import (
     certificate_page,
     certificate_place,
@@ -35,6 +40,7 @@ from voile.studio.running import (
     shown_call,
     stem_of,
 )
+from voile.studio.screens.promise import server_address
 from voile.studio.state import OpenProject
 
 MATTERS = {
@@ -120,10 +126,11 @@ def show(visit: Visit) -> Reply:
     if not inspected.ok:
         return ScreenPage("publish.html", {"job": inspected, "ready": False})
     opened, project = visit.open, visit.project
-    rehearsal = rehearsed(visit)
+    closed = no_release(project)
+    rehearsal = None if closed else rehearsed(visit)
     publishing = visit.known_work("publish.publish", path=str(opened.path))
-    call = shown_call(opened, visit.column_names(), visit.studio.folder)
     context = {
+        "closed": closed, "server": server_address(visit),
         "ready": True, "rehearsal": rehearsal, "publishing": publishing,
         "place": seen_from(place_of(opened), opened.path.parent), "taken": is_there(opened),
         "releases": releases_of(visit), "after_looking": after_looking(project),
@@ -131,7 +138,15 @@ def show(visit: Visit) -> Reply:
         "options": project.options, "seen": seen_by(visit, rehearsal),
         "key_name": f"{stem_of(opened)}.key",
     }  # fmt: skip
-    return ScreenPage("publish.html", context, [call, *run_calls(visit)])
+    return ScreenPage("publish.html", context, calls_of(visit))
+
+
+def calls_of(visit: Visit) -> list[ShownCall]:
+    """Publishing as a command and from the project's file, and the check of what was published."""
+    again, *verify = run_calls(visit)
+    if no_release(visit.project):
+        return verify
+    return [shown_call(visit.open, visit.column_names(), visit.studio.folder), again, *verify]
 
 
 def seen_by(visit: Visit, rehearsal: Job | None) -> str:
@@ -166,6 +181,7 @@ def rehearsed(visit: Visit) -> Job | None:
 
 def rehearse(visit: Visit) -> Reply:
     """Begin a rehearsal, after something was published."""
+    check_release_is_wanted(visit.project)
     visit.work(REHEARSE, title=REHEARSING, **rehearsal_of(visit))
     return show(visit)
 
@@ -360,6 +376,7 @@ def confirm(visit: Visit) -> Reply:
 def go(visit: Visit) -> Reply:
     """Begin to publish, once everything that can be refused at once has been."""
     opened, project = visit.open, visit.project
+    check_release_is_wanted(project)
     rehearsal = rehearsed(visit)
     if rehearsal is None or not rehearsal.ok:
         raise UsageError(

@@ -13,7 +13,7 @@ import voile
 from voile import serve
 from voile.errors import UsageError, VoileError
 from voile.progress import Progress
-from voile.studio.calls import ShownCall
+from voile.studio.calls import ShownCall, server_options
 from voile.studio.pages import Area, AreaVisit, Go, Reply, ScreenPage
 from voile.studio.project import ENDING, check_address, name_for, read_project
 from voile.studio.running import codebook_place, declared, seen_from
@@ -136,7 +136,8 @@ def begin_call(visit: AreaVisit, values: Mapping[str, str]) -> ShownCall:
         how = ", ".join(f"{name}={value!r}" for name, value in reading.items())
         imports = f"import voile\nimport voile.serve\n\ntable = voile.read({shown!r}, {how})"
         table = Spoken(shown)
-    return ShownCall("serve init", "voile.serve.begin", values["name"] or "DIR", reading,
+    folder = values["name"] or (name_for(source) if source != "TABLE" else "DIR")
+    return ShownCall("serve init", "voile.serve.begin", folder, reading,
                 options={"table": table, **options}, imports=imports, reads=False)  # fmt: skip
 
 
@@ -285,17 +286,11 @@ def from_project(
     opened = OpenProject("", path, read_project(path))
     project = opened.project
     columns = list(voile.read(opened.source, **project.reading).columns)
-    person = options.get("person", project.person)
-    kept = [column for column in project.columns(columns) if column != person]
+    if "person" in options:
+        own = {"person": options["person"], "rows_per_person": options.get("per_person")}
+        project = project.model_copy(update=own)
     with declared(project, columns, codebook_place(opened)) as schema:
-        if schema:
-            options = {**options, "schema": schema}
-        elif len(kept) < len(columns) and "columns" not in options:
-            options = {**options, "columns": kept}
-    if person is not None and "person" not in options:
-        options["person"] = person
-        if project.rows_per_person is not None and "per_person" not in options:
-            options["per_person"] = project.rows_per_person
+        options = {**server_options(project, columns, schema=schema), **options}
     return opened.source, project.reading, options
 
 
