@@ -12,9 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from voile.arrays import Floats
 from voile.errors import UsageError, spelled
 from voile.kinds.staging import check_outside
 
@@ -30,8 +27,8 @@ METHOD_DASHES = [[1, 0], [8, 3], [3, 3], [9, 3, 2, 3], [5, 5], [14, 4], [2, 5], 
 """One dash for each method, so that lines differ without colour too."""
 DENSITY = ["#DCE8F1", "#A9C9DF", "#5B9BC4", "#1F6699", "#0B2F4E"]
 """From few to many."""
-BAND, BAND_INK, INK, SOFT, GRID = "#F2C879", "#8A5A00", "#1F2933", "#5F6C7B", "#E8ECF0"
-"""Bands of error, text, what is beside the point, and lines of the grid."""
+BAND_INK, INK, SOFT, GRID = "#8A5A00", "#1F2933", "#5F6C7B", "#E8ECF0"
+"""Text in a band of error, text, what is beside the point, and lines of the grid."""
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 # Each panel keeps its own colours and dashes, and so its own legend.
@@ -220,76 +217,6 @@ def logarithmic(values: Sequence[float], title: str, *, air: float) -> dict[str,
         "scale": alt.Scale(type="log", domain=[low, high], nice=False),
         "axis": alt.Axis(title=title, values=ticks, format=",.12~g"),
     }
-
-
-COUNT_TURN = 10.0
-"""Where a symlog axis of counts turns from linear to logarithmic."""
-AIR = 1.2
-"""How far a symlog axis of counts goes beyond the largest, so that its dot is not cut."""
-
-
-def note_text(x: float, y: float, text: str) -> alt.LayerChart:
-    """A text beside the band: to the left of what is above the line, else to the right."""
-    at = inline_chart([{"x": x, "y": y}]).encode(x="x:Q", y="y:Q")
-    align, shift, colour = ("right", -12, BAND_INK) if y > x else ("left", 12, INK)
-    edge, letters = edged_text(at, 5, text=text, align=align, dx=shift, fontSize=13, color=colour)
-    return edge + letters
-
-
-def title_of(text: str, below: str) -> alt.TitleParams:
-    """A panel's title, with a line below it unless that is empty."""
-    alt = load_altair()
-    return alt.TitleParams(text, subtitle=below) if below else alt.TitleParams(text)
-
-
-def tooltips_of(**titles: str) -> list[alt.Tooltip]:
-    """Fields with their titles; numbers to one place."""
-    alt = load_altair()
-    names = {"query", "method"}
-    return [
-        alt.Tooltip(f"{field}:N", title=title)
-        if field in names
-        else alt.Tooltip(f"{field}:Q", title=title, format=",.1~f")
-        for field, title in titles.items()
-    ]
-
-
-def axis_of(title: str, **more: Any) -> alt.Axis:
-    """An axis of whole numbers."""
-    return load_altair().Axis(title=title, format=",.0f", **more)
-
-
-def count_axis(title: str, top: float) -> alt.X:
-    """A horizontal axis of counts, linear for small ones and logarithmic beyond."""
-    # From -0.5, so that the count 0, the most frequent of all, has a column of its own.
-    scale = symlog_scale(-0.5, AIR * top, COUNT_TURN)
-    ticks = [tick for tick in ticks_of(AIR * top, COUNT_TURN) if tick >= 0]
-    return load_altair().X("x:Q", scale=scale, axis=axis_of(title, values=ticks))
-
-
-def plain_scale(low: float, high: float) -> alt.Scale:
-    """A linear scale that ends exactly there."""
-    return load_altair().Scale(domain=[float(low), float(high)], nice=False, zero=False)
-
-
-def symlog_scale(low: float, high: float, turn: float) -> alt.Scale:
-    """Linear around 0, logarithmic beyond the turn on both sides."""
-    return load_altair().Scale(type="symlog", constant=turn, domain=[low, high], nice=False)
-
-
-def symlog_steps(low: float, high: float, steps: int, turn: float) -> Floats:
-    """The edges of cells that are equally wide on a symlog axis."""
-    first, last = (math.copysign(math.log1p(abs(end) / turn), end) for end in (low, high))
-    even = np.linspace(first, last, steps + 1)
-    edges: Floats = np.sign(even) * np.expm1(np.abs(even)) * turn
-    return edges
-
-
-def ticks_of(reach: float, turn: float, leading: Sequence[int] = (1, 3)) -> list[float]:
-    """Below the turn only 0, for there is no room; but all of a range that ends there."""
-    steps = [float(d * 10**k) for k in range(12) for d in leading]
-    ticks = [tick for tick in steps if turn <= tick <= reach or tick <= reach < 3 * turn]
-    return [-tick for tick in reversed(ticks)] + [0.0] + ticks
 
 
 # ---------------------------------------------------- pictures to files whose names say their kind

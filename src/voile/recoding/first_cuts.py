@@ -57,11 +57,6 @@ class Leaf:
     counts: Counts | None = None
     """Of a class, how many rows have each sensitive value, one attribute after the other."""
 
-    @property
-    def is_class(self) -> bool:
-        """Whether no cut can divide it."""
-        return self.counts is not None
-
 
 @dataclass(frozen=True, eq=False)
 class FirstCuts:

@@ -113,15 +113,6 @@ class HealthResponse(ResponseBody, title="Health"):
     status: Literal["ok"]
 
 
-class EstimateResponse(ResponseBody, title="Estimate"):
-    """A number with its standard error and confidence interval."""
-
-    estimate: float | None
-    stderr: float | None
-    low: float | None
-    high: float | None
-
-
 class AnswerResponse(ResponseBody, title="Answered"):
     """The noisy answer to a question, and what it cost."""
 
