@@ -125,7 +125,7 @@ function readColumn(entry, place, joint) {
   const parts = readReplace(entry.replace, size, where);
   if (joint && (retention !== 1 || parts !== null)) {
     throw new UsageError(
-      `${where} has its own way of perturbing beside the joint coin`,
+      `${where} has its own way of perturbing beside 'joint'`,
       "with 'joint', every column has retention 1 and replace 'uniform'",
     );
   }

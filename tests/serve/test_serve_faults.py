@@ -109,7 +109,7 @@ def test_a_full_ledger_charges_nothing_and_goes_on_when_there_is_room(tmp_path: 
         pages = base.execute("PRAGMA page_count").fetchone()[0]
         base.execute(f"PRAGMA max_page_count = {pages}")
         long = [question(n, answer="1" * 3000) for n in range(1, 20)]
-        with pytest.raises(LedgerError, match="no room") as caught:
+        with pytest.raises(LedgerError, match="no space") as caught:
             ledger.record("ann", long)
         assert not caught.value.lasting
         assert ledger.budgets("ann").everyone.used == 1
@@ -161,11 +161,11 @@ def test_an_answer_waits_for_its_counter(tmp_path: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             patch.setattr("voile.serve.ledger.counter.os.pwrite", no_room)
             for _ in range(2):
-                with pytest.raises(LedgerError, match="no room for the counter"):
+                with pytest.raises(LedgerError, match="no space for the counter"):
                     ledger.record("ann", [question(1)])
-                with pytest.raises(LedgerError, match="no room for the counter"):
+                with pytest.raises(LedgerError, match="no space for the counter"):
                     ledger.find([question(1).key])
-                with pytest.raises(LedgerError, match="no room for the counter"):
+                with pytest.raises(LedgerError, match="no space for the counter"):
                     ledger.entries()
         again = ledger.record("ann", [question(1, answer=-1)])
         assert (again.charged, again.kept[question(1).key].entry.answer) == (0, "[1]")

@@ -490,7 +490,7 @@ def test_a_ledger_in_trouble_is_503_and_nothing_leaves(
     server: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> Any:
-        raise LedgerError("there is no room for the ledger", hint="make room")
+        raise LedgerError("there is no space for the ledger", hint="free space")
 
     monkeypatch.setattr(server.service.ledger, "recording", fails)
     refused = server.query(COUNT)

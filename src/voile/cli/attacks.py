@@ -168,7 +168,7 @@ def reconstruct(
     ] = None,
     runs: Annotated[int | None, typer.Option(help="Columns that are attacked (5).")] = None,
     simulate_seed: Annotated[
-        int | None, typer.Option(help="Coins from this seed, to repeat a run.")
+        int | None, typer.Option(help="Random numbers from this seed, to repeat a run.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -307,7 +307,7 @@ def audit(
         float, typer.Option(help="Chance to call a sound mechanism broken, at most.")
     ] = 1e-3,
     simulate_seed: Annotated[
-        int | None, typer.Option(help="Coins from this seed, to repeat a run.")
+        int | None, typer.Option(help="Random numbers from this seed, to repeat a run.")
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:

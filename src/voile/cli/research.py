@@ -131,7 +131,7 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer repetitions and points, not judged.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Where the coins come from.")] = 1,
+    seed: Annotated[int, typer.Option(help="Where the random numbers come from.")] = 1,
     jobs: Annotated[
         int | None, typer.Option(help="Processes (as many as there are cores).")
     ] = None,
@@ -193,7 +193,7 @@ def simulate(
     ] = "all",
     walkers: Annotated[int, typer.Option(help="How many adversaries are sent.")] = 10_000,
     simulate_seed: Annotated[
-        int | None, typer.Option(help="Coins from this seed, to repeat a run.")
+        int | None, typer.Option(help="Random numbers from this seed, to repeat a run.")
     ] = None,
     output: Annotated[
         Path | None,

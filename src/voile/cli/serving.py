@@ -408,7 +408,7 @@ def audit(
     ] = None,
     as_json: JsonOpt = False,
 ) -> None:
-    """Bound what the answers so far told about each person, from the questions alone."""
+    """Bound what the answers so far disclose about each person, from the questions alone."""
     from voile.serve.self_audit import audit_folder
     from voile.terminal.serving import self_audit_view
 

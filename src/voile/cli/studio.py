@@ -81,7 +81,9 @@ def run(
             project, overwrite=overwrite, progress=progress, ask=ask_passphrase(), output=output
         )
     if done["simulated"]:
-        say("note: the release is simulated: its coins come from a seed, and it promises nothing")
+        say(
+            "note: the release is simulated: its noise follows from a seed, and it promises nothing"
+        )
     for note in done["notes"]:
         say(f"note: {note}")
     show(done if as_json else None, lambda: f"published {done['release']}")

@@ -158,7 +158,7 @@ def read_column(entry: Any, where: str, *, joint: bool) -> Column:
     replace = read_replace(entry["replace"], domain.size + null, f"{where}: 'replace'")
     if joint and (retention != 1 or replace != "uniform"):
         raise UsageError(
-            f"{where} has its own way of perturbing beside the joint coin",
+            f"{where} has its own way of perturbing beside 'joint'",
             hint="with 'joint', every column has retention 1 and replace 'uniform'",
         )
     return Column(name, kind, domain, null, retention, replace)

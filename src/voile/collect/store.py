@@ -316,7 +316,9 @@ class Store:
         code = sqlite.error_code(error)
         if code == sqlite3.SQLITE_FULL:
             return unavailable(
-                "the store is full", hint="the collector's operator must make room", retry_after=600
+                "the store is full",
+                hint="the collector's operator must free space",
+                retry_after=600,
             )
         if code in sqlite.PASSING:
             return unavailable(

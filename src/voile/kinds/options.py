@@ -45,7 +45,7 @@ NullTextOption = Annotated[
     Flag("Text that means NULL, e.g. '?'.", reads=Reader(list[str], lambda _, given: given)),
 ]
 SeedOption = Annotated[
-    int | None, Flag("For simulations: coins from this seed. Protects nobody; is marked.")
+    int | None, Flag("For simulations: noise from this seed. Protects nobody; is marked.")
 ]
 EpsilonOption = Annotated[
     float | None,

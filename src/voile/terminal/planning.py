@@ -292,8 +292,8 @@ def local_facts(found: LocalPlan) -> list[list[str]]:
         ["a whole row", f"ε = {number(found.beliefs.epsilon)}: {becomes(found.beliefs)}"],
     ]
     if found.whole_row:
-        kept = f"retention {found.whole_row:.6g} keeps this"
-        rows.append(["one coin", f"for the whole row instead: {kept}"])
+        kept = f"with --whole-rows, retention {found.whole_row:.6g} keeps this"
+        rows.append(["whole rows", kept])
     clients = found.clients
     if clients:
         needed = (

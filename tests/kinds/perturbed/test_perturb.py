@@ -342,7 +342,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"retention": 0.5, "suppress_below": 1}, "suppress_below=1 must be at least 2"),
     ({"retention": 1e-17}, "must lie in"),
     ({"retention": 0.5, "most_epsilon": 0}, "must be above 0"),
-    ({"retention": {"sex": 0.5}, "whole_rows": True}, "one coin"),
+    ({"retention": {"sex": 0.5}, "whole_rows": True}, "all columns together"),
     ({"retention": 0.5, "whole_rows": True, "replace": "swap"}, "uniform tuples"),
     ({"retention": 0.5, "colums": ["sex"]}, "no option 'colums'"),
     ({"retention": 0.5, "row_key": "sex"}, "is the key of the rows and a column"),

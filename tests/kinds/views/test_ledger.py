@@ -180,7 +180,7 @@ def test_simulations_draw_other_coins_for_every_view(tmp_path: Path) -> None:
     ]
     assert all(release.manifest.simulated for release in found)
     assert not found[0].to_arrow().equals(found[1].to_arrow())
-    with pytest.raises(PromiseError, match="begun with simulate_seed=, not secret coins"):
+    with pytest.raises(PromiseError, match="begun with simulate_seed=, not secret noise"):
         view(table(300), tmp_path / "3.voile")
 
 

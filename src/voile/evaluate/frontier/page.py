@@ -17,7 +17,7 @@ from voile.files import write_whole
 from voile.kinds.staging import check_outside
 
 NOISE = (
-    "Noisy views and perturbed rows were measured with simulated coins; those that are published "
+    "Noisy views and perturbed rows were measured with simulated noise; those that are published "
     "have their own, and differ by chance. Their P_loss is what an adversary who knows the "
     "distribution of all rows comes to believe by Bayes’ rule, and what they promise is more than "
     "it says. The grey region is not about them."

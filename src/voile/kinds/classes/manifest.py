@@ -51,7 +51,7 @@ class ClassParameters(ManifestPart):
 
     recode: Recode = Field(
         description="generalize: quasi-identifiers as ranges; bucketize: which sensitive value of "
-        "a class is whose is not told"
+        "a class is whose is not shown"
     )
     qi: list[str] = Field(description="The quasi-identifiers, in the order in which they were cut")
     sensitive: list[str]

@@ -497,7 +497,7 @@ class ClassRelease(Release):
         hidden = self.hidden_to_arrow()
         beside = (
             f"How many rows of each class ({p.class_column}) have which sensitive values. Which "
-            f"row has which is not told. {self.counting_hint}"
+            f"row has which is not shown. {self.counting_hint}"
         )
         known = attributes_of(hidden.schema, self.schema)
         return [

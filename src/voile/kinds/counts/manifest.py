@@ -306,7 +306,7 @@ def conjuncts_not_promised() -> list[Statement]:
             {"kind": "dp", "unit": unit}, "exclusive", "anyone", "does not follow",
             "With a small chance noise is so far out that it excludes a possibility, or nearly: "
             "no ε holds with δ = 0." if unit == "swap" else
-            "The number of rows is told: tables with a row more or less can be told apart.",
+            "The number of rows is disclosed: tables with a row more or less can be told apart.",
         )
         for unit in ("swap", "add-remove")
     ]  # fmt: skip

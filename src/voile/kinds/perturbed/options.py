@@ -63,9 +63,9 @@ class PerturbOptions(Options):
     columns: ColumnsOption = None
     schema_: SchemaOption = Field(default=None, alias="schema")
     nulls: NullsOption = "error"
-    whole_rows: Annotated[bool, Flag("One coin for the whole row (FRAPP's γ-diagonal matrix).")] = (
-        False
-    )
+    whole_rows: Annotated[
+        bool, Flag("Keep or replace the whole row (FRAPP's γ-diagonal matrix).")
+    ] = False
     row_key: Annotated[
         str | None,
         Flag("A column by which this part is joined with others; stays as it is."),
@@ -121,7 +121,8 @@ class PerturbOptions(Options):
             )
         if self.whole_rows and set(self.retentions) != {None}:
             raise UsageError(
-                f"{whole} has one coin for all columns", hint=f"give one {spelled('retention')}"
+                f"{whole} keeps or replaces all columns together",
+                hint=f"give one {spelled('retention')}",
             )
         return self
 

@@ -16,7 +16,7 @@ from voile.units import counted
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.
-- Less, where the number of rows is told exactly, to someone who is nearly sure of all but a few \
+- Less, where the number of rows is disclosed, to someone who is nearly sure of all but a few \
 records: they can count, and the rest is a list of which so many are real.
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing against someone who knows how records are correlated (brothers, a household): \
@@ -133,7 +133,7 @@ def _epsilon(manifest: ViewManifest) -> list[str]:
     if not any(parts):
         return []
     return [
-        "In differential privacy's terms, between tables that agree in what is told exactly: ε = "
+        "In differential privacy's terms, between tables that agree in what is disclosed: ε = "
         + ", ".join(part for part in parts if part)
         + "."
     ]

@@ -155,7 +155,7 @@ def different(terms: SeriesTerms, first: str, now: str) -> PromiseError:
 def spelt(option: str, value: Any) -> str:
     """An option as the caller would give it."""
     if option == "simulated":
-        return spelled("simulate_seed") if value else "secret coins"
+        return spelled("simulate_seed") if value else "secret noise"
     name = {"form": "rows"}.get(option, option)
     return f"no {spelled(name)}" if value is None or value is False else spelled(name, value)
 

@@ -31,7 +31,7 @@ USUAL_PRIOR = 0.1
 VIEW_ALONE = "of the view alone"
 EDITS = "of one row with its values: a row that is edited between views is another record"
 SIMULATED = (
-    "made from a chosen seed: this release promises nothing. With coins of the operating system "
+    "made from a chosen seed: this release promises nothing. With numbers of the operating system "
     "it would hold"
 )
 

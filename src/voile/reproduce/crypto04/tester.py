@@ -205,7 +205,7 @@ def checks(
         numbers += [
             Number(f"Adult, bias {bias:g}·√n: halves accepted", None,
                    Sample.of(adult["accepted"][place]), accepted * 0.02, accepted),
-            Number(f"Adult, bias {bias:g}·√n: Δ told from Δ − 0.1", None,
+            Number(f"Adult, bias {bias:g}·√n: Δ distinguished from Δ − 0.1", None,
                    Sample.of(adult["right"][place]), 0.02, right),
         ]  # fmt: skip
     return [*numbers, finding(rate.mean), *decisions(decided)]

@@ -98,7 +98,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
         checks=checks(along_beta, along_alpha),
         tables={"": columns},
         picture=lambda: drawn(columns),
-        title="The bound on β is exact; that on α leaves a little room",
+        title="The bound on β is exact; that on α is not quite",
         subtitle=[
             f"d = {float(PRIOR):g}, γ = {float(POSTERIOR):g}: every table and every view of a "
             f"domain of {TUPLES} tuples, in exact fractions.",

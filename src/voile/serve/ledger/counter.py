@@ -154,8 +154,8 @@ class Counter:
     def _failed(self, error: OSError) -> LedgerError:
         if error.errno in PASSING:
             return LedgerError(
-                f"there is no room for the counter {str(self.path)!r}",
-                hint="the server's steward must make room",
+                f"there is no space for the counter {str(self.path)!r}",
+                hint="the server's steward must free space",
             )
         self._broken = error.strerror or str(error)
         return self._gone()

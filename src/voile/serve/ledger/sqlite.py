@@ -153,7 +153,7 @@ class SqliteStore(LedgerStore):
         code = files.error_code(error)
         if code == sqlite3.SQLITE_FULL:
             return LedgerError(
-                "there is no room for the ledger", hint="the server's steward must make room"
+                "there is no space for the ledger", hint="the server's steward must free space"
             )
         if code in files.PASSING:
             return LedgerError("another program has locked the ledger", hint="try again")

@@ -102,7 +102,9 @@ def typed(attribute: Any, text: str) -> Any:
     try:
         return int(text) if attribute.kind == "integer" else float(text)
     except ValueError:
-        raise UsageError(f"{attribute.name!r} is a number, not {text!r}", hint="mend it") from None
+        raise UsageError(
+            f"{attribute.name!r} is a number, not {text!r}", hint="correct it"
+        ) from None
 
 
 def pick_task(

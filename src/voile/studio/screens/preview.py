@@ -238,7 +238,7 @@ SCREEN = Screen(
     "Preview",
     "Choose",
     "See what a candidate would do to your table before anybody else sees anything. The preview "
-    "has coins of its own and is thrown away: the release that you publish later has other noise. "
+    "has noise of its own and is thrown away: the release that you publish later has other noise. "
     "What you choose after such a look is marked, since the choice itself tells a little.",
     show,
     actions={"make": make, "pair": set_pair, "turn": turn, "advise": advise},

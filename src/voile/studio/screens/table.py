@@ -190,7 +190,7 @@ def mend(visit: Visit) -> Reply:
     found = finding_of(visit)
     place = visit.form.get("option")
     if not place.isdigit() or int(place) >= len(found["settled_by"]):
-        raise UsageError(f"there is no mend {place!r}", hint="choose one that is listed")
+        raise UsageError(f"there is no change {place!r}", hint="choose one that is listed")
     name, value = found["settled_by"][int(place)]
     if name == "null_text":
         value = [*visit.project.reading.get("null_text", []), value]
