@@ -334,3 +334,10 @@ def test_every_command_has_help() -> None:
     assert all(len(line) <= 80 for line in listed.splitlines())
     for command in ("inspect", "publish", "verify", "describe", "query", "datasets", "demo"):
         assert voile(command, "--help").returncode == 0
+
+
+def test_help_of_a_group_that_is_a_command_names_the_others() -> None:
+    shown = voile("register", "--help").stdout
+    assert "Usage: voile register [OPTIONS]" in " ".join(shown.split())
+    assert "voile register COMMAND --help: show, limit" in " ".join(shown.split())
+    assert "COMMAND" not in voile("register", "show", "--help").stdout

@@ -87,6 +87,8 @@ def test_the_commands(tmp_path: Path, mine: Path) -> None:
     )
     trusted = told(["verify", str(mine), "--signer", str(tmp_path / "me.pub")])
     assert (trusted["signed_by"], trusted["signatures"][0]["trusted"]) == (print_, True)
+    shown = run("verify", str(mine), "--signer", str(tmp_path / "me.pub")).stdout
+    assert "you have the signer's word" in shown and "(`voile verify --signer`)" not in shown
     again = run("sign", "r.voile", "me", cwd=tmp_path)
     assert again.returncode == 0
     assert "nothing was changed" in again.stderr
@@ -315,6 +317,18 @@ def test_a_signature_of_another_release_is_none(
     (one,) = entries(other)
     write(mine, [one | {"digest": voile.open(mine).manifest.digest}])
     assert broken(mine, key)
+
+
+def test_every_problem_is_said(mine: Path, key: SigningKey) -> None:
+    voile.sign(mine, key)
+    guarantee = json.loads((mine / "manifest.json").read_text(encoding="utf-8"))["guarantee"]
+    guarantee["requirements"][0]["measured"] += 1
+    sealed(mine, guarantee=guarantee)
+    problems = examine(mine).problems
+    assert len(problems) == 2
+    done = run("verify", str(mine))
+    said = " ".join((done.stdout + done.stderr).split())
+    assert all(" ".join(one.split()) in said for one in problems)
 
 
 def test_a_replaced_key_does_not_pass_for_the_other(mine: Path, key: SigningKey) -> None:

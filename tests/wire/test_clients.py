@@ -151,6 +151,38 @@ def test_intervals_can_be_asked_for_by_the_steward_and_by_a_client(people: Any) 
         assert len(connection.execute(ALL).description) == 1
 
 
+def test_a_client_comes_with_settings_of_its_own(server: WireServer) -> None:
+    psycopg = pytest.importorskip("psycopg")
+
+    def columns(connection: Any) -> list[str]:
+        return [column.name for column in connection.execute(ALL).description]
+
+    wanted = "-c voile.intervals=on -c voile.confidence=0.9 -c geqo=off"
+    with psycopg.connect(url(server), options=wanted, autocommit=True) as connection:
+        said: list[str] = []
+        connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+        assert columns(connection) == ["n", "n_stderr", "n_low", "n_high"]
+        assert "0.9" in said[0]
+        connection.execute("discard all")  # as pools do: what it came with holds
+        assert len(columns(connection)) == 4
+        connection.execute("set client_min_messages = warning")
+        said.clear()
+        connection.execute("set voile.intervals = off")
+        assert columns(connection) == ["n"]
+        connection.execute("select * from people limit 1")  # of which a notice says what rows are
+        assert not said
+        connection.execute("reset client_min_messages")
+        connection.execute("select * from people limit 1")
+        assert said
+    for wrong, words in (
+        ("-c voile.charge=on", "voile.charge is none of the settings that a client may come with"),
+        ("-c voile.intervals=perhaps", "perhaps"),
+        ("-c voile.nothing=1", "voile.nothing"),
+    ):
+        with pytest.raises(psycopg.OperationalError, match=words):
+            psycopg.connect(url(server), options=wrong)
+
+
 # ---------------------------------------------------------------------- JDBC
 
 

@@ -230,6 +230,15 @@ class WithDefault(TyperGroup):
             args = [self.DEFAULT, *args]
         return super().parse_args(ctx, args)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called; the default's --help names the others."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and name == self.DEFAULT:
+            others = ", ".join(each for each in self.list_commands(ctx) if each != self.DEFAULT)
+            command.epilog = f"{ctx.command_path} COMMAND --help: {others}"
+            name = ""  # so that it is not said to be called so
+        return name, command, rest
+
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """What a shell offers: every command but the one that needs no name."""
         found = super().shell_complete(ctx, incomplete)

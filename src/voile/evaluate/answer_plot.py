@@ -32,6 +32,8 @@ from voile.files import write_whole
 if TYPE_CHECKING:
     import altair as alt
 
+__all__ = ["draw", "save"]
+
 MOST_BARS = 60
 MOST_COLUMNS = 120
 """Bars in one picture; upright ones of numbers or days, which need no names, may be more."""

@@ -476,6 +476,7 @@ MADE = (
     "How a release was made cannot be seen from it; a signature says who vouches for it "
     "(`voile verify --signer`)."
 )
+VOUCHED = "How a release was made cannot be seen from it: for that you have the signer's word."
 
 
 def verification_view(found: Verification) -> Any:
@@ -496,13 +497,16 @@ def verification_view(found: Verification) -> Any:
     if found.rows_unseen:
         parts.append(Text(f"– {found.rows_unseen}"))
     parts += map(signature_line, found.signatures)
+    # The first problem is the command's error, which stands below.
+    parts += [Text(f"  {problem}") for problem in found.problems[1:]]
     if found.ok:
         if found.simulated:
             parts.append(Text("simulated: it promises nothing", style="yellow"))
         if found.unprotected:
             listed = ", ".join(found.unprotected)
             parts.append(Text(f"shown as they are, and not protected: {listed}"))
-        parts.append(Text(MADE, style="dim"))
+        vouched = any(one.trusted for one in found.signatures)
+        parts.append(Text(VOUCHED if vouched else MADE, style="dim"))
     return Group(*parts)
 
 

@@ -183,11 +183,13 @@ class Client:
         self.conversation: Conversation = await self.server.conversation(
             user, database, token, self.process
         )
-        for name, value in startup.parameters.items():
-            if name not in ("user", "database", "options", "replication") and "_pq_." not in name:
-                self.conversation.settings.set(name.lower(), value)
-        for name, value in options_of(startup.parameters.get("options", "")):
-            self.conversation.settings.set(name, value)
+        try:
+            for name, value in startup.settings:
+                begin = partial(self.conversation.begin_with, name, value)
+                await self.server.work(begin, self.address)
+        except VoileError as error:
+            self.conversation.session.close()
+            raise as_wire_error(error) from error
         self.line.write(messages.AUTHENTICATED)
 
     async def _authenticate(self) -> str:
@@ -320,7 +322,8 @@ class Client:
 
     def _say(self, outcome: WireOutcome) -> None:
         """What clients are told besides rows."""
-        self.line.write(*map(messages.notice, outcome.notices))
+        if self.conversation.settings.hears_notices:
+            self.line.write(*map(messages.notice, outcome.notices))
         self.line.write(*(messages.parameter(name, value) for name, value in outcome.changed))
 
     async def _send(
@@ -532,14 +535,3 @@ def sample_values(types: Sequence[int]) -> tuple[Any, ...]:
 SAMPLES: dict[int, Any] = {
     16: True, 20: 1, 21: 1, 23: 1, 26: 1, 700: 1.0, 701: 1.0, 1700: 1,
 }  # fmt: skip
-
-
-def options_of(text: str) -> list[tuple[str, str]]:
-    """Settings of a client's command line: -c name=value or --name=value."""
-    found = []
-    words = text.replace("\\ ", "\0").split()
-    for word in (one.replace("\0", " ") for one in words):
-        name, equals, value = word.removeprefix("-c").removeprefix("--").partition("=")
-        if equals and name:
-            found.append((name.lower(), value))
-    return found

@@ -172,6 +172,8 @@ class Conversation:
     caller: WireCaller
     status: str = "I"
     """I: no transaction; T: in one; E: in one that failed."""
+    _begun_with: dict[str, str] = field(default_factory=dict)
+    """Settings of Voile's that the client came with: a reset gives these back."""
     _cursors: dict[str, FetchedRows] = field(default_factory=dict)
 
     @property
@@ -294,6 +296,24 @@ class Conversation:
 
     # ------------------------------------------------------------------ settings
 
+    def begin_with(self, name: str, value: str) -> None:
+        """A setting that the client came with."""
+        if not name.startswith("voile."):
+            self.settings.set(name, value)
+            return
+        if name == "voile.charge":
+            raise WireError(
+                "22023", "voile.charge is none of the settings that a client may come with",
+                hint="SET voile.charge = on, where something is to be charged",
+            )  # fmt: skip
+        self._begun_with[name] = value
+        self._set_as_begun()
+
+    def _set_as_begun(self) -> None:
+        for name, value in self._begun_with.items():
+            quoted = value.replace("'", "''")
+            self.session.run(f"SET {name} = '{quoted}'")
+
     def _set(self, statement: WireStatement) -> WireOutcome:
         found = statements.setting_of(statement.sql)
         if found is None:
@@ -312,6 +332,7 @@ class Conversation:
         before = dict(self.settings.items())
         self.settings.set("all", None)
         self.session.run("RESET ALL")
+        self._set_as_begun()
         return WireOutcome(statement.tag, changed=self._changed(before))
 
     def _changed(self, before: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -133,6 +133,28 @@ class Startup:
         """Options of the protocol that are not of version 3.0."""
         return [name for name in self.parameters if name.startswith("_pq_.")]
 
+    @property
+    def settings(self) -> list[tuple[str, str]]:
+        """What the client sets as it comes, by itself and on its command line."""
+        apart = ("user", "database", "options", "replication")
+        named = [
+            (name.lower(), value)
+            for name, value in self.parameters.items()
+            if name not in apart and "_pq_." not in name
+        ]
+        return named + options_of(self.parameters.get("options", ""))
+
+
+def options_of(text: str) -> list[tuple[str, str]]:
+    """Settings of a client's command line: -c name=value or --name=value."""
+    found = []
+    words = text.replace("\\ ", "\0").split()
+    for word in (one.replace("\0", " ") for one in words):
+        name, equals, value = word.removeprefix("-c").removeprefix("--").partition("=")
+        if equals and name:
+            found.append((name.lower(), value))
+    return found
+
 
 @dataclass(frozen=True)
 class Simple:

@@ -100,6 +100,12 @@ class Settings:
         self._values[name] = value
 
     @property
+    def hears_notices(self) -> bool:
+        """Whether the client wants to be told what should be known besides."""
+        level = (self.get("client_min_messages") or "").lower()
+        return level not in ("warning", "error", "fatal", "panic")
+
+    @property
     def milliseconds(self) -> int:
         """How long a statement may take, as the client wants it; 0 for as long as it is let."""
         return read_milliseconds(self.get("statement_timeout") or "0")
