@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import voile
+from bench.child import peak_so_far
 from voile.privacy.requirements import requirements_of
 from voile.recoding import Grouping, Units
 from voile.recoding.mondrian import mondrian
@@ -50,8 +51,12 @@ def timed(task: Callable[[], Any]) -> tuple[float, float, Any]:
 
 
 def ours(*, rows: int | None, times: int, **requested: Any) -> dict[str, Any]:
-    """From a data frame to the generalized table, with a register that knows no other table."""
+    """From a data frame to the generalized table, with a register that knows no other table.
+
+    `before` is the peak of memory with the data frame made, and nothing done with it yet.
+    """
     frame = adult(rows)
+    before = peak_so_far()
     options: dict[str, Any] = {"qi": list(QI), "sensitive": SENSITIVE, **requested}
     with TemporaryDirectory() as folder:
         options["register"] = f"{folder}/register.db"
@@ -63,6 +68,7 @@ def ours(*, rows: int | None, times: int, **requested: Any) -> dict[str, Any]:
         "cpu": cpu,
         "wall": wall,
         "classes": made.classes,
+        "before": before,
     }
 
 

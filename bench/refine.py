@@ -14,6 +14,10 @@ SECONDS = 60.0
 """The aim for choosing, fitting and examining on two cores."""
 PROCESSOR = 30.0
 """The same in seconds of all processors."""
+LARGE = 20.0
+"""The prior factor whose view of Adult has more than MANY rows."""
+MANY = 2_000_000
+"""Rows of a view, all of which are to be fitted to."""
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
@@ -23,12 +27,15 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
     few: dict[str, Any] = {"rows": 3000} if quick else {}
     half = run("refine_work:adult", retention=0.5, seeds=seeds, **thin)
     most = run("refine_work:adult", retention=None, seeds=seeds, **thin)
+    large = run("refine_work:adult", retention=None, seeds=seeds[:1],
+                **({"prior_factor": LARGE} | thin))  # fmt: skip
     other = run("refine_work:correlated", seeds=seeds, **few)
     return [
         *errors("Adult, a = 1/2", half, small=1.6, large=100.0),
         *seconds("Adult, a = 1/2", half),
         *errors("Adult, largest a", most, against=1.05),
         *seconds("Adult, largest a", most),
+        *unsampled("Adult, a view of more than two million rows", large, quick=quick),
         *errors("20 attributes, a = 1/2", other, against=1.05),
     ]
 
@@ -106,3 +113,24 @@ def seconds(table: str, outcome: Outcome) -> list[Result]:
         details={},
     )
     return [clock, processor]
+
+
+def unsampled(table: str, outcome: Outcome, *, quick: bool) -> list[Result]:
+    """How many rows of a large view are fitted to, what comes of it, and how long it takes."""
+    fitted, view = outcome.value["fitted"], outcome.value["view"]
+    every = Result(
+        name=NAME,
+        what=f"{table}: rows fitted to",
+        unit="rows",
+        ours=fitted,
+        peer=view,
+        peer_name="rows of the view",
+        aim="all",
+        met=fitted == view and (view > MANY or quick),
+        peak_memory=outcome.peak,
+        others=outcome.others,
+    )
+    timed = [
+        replace(line, peer=None, peer_name="", aim="", met=None) for line in seconds(table, outcome)
+    ]
+    return [every, errors(table, outcome, against=1.05)[1], *timed]

@@ -77,6 +77,8 @@ class Case:
             "processor": busy,
             "components": refined.report["components"],
             "steps": refined.report["steps"],
+            "view": refined.report["rows"],
+            "fitted": refined.report["fitted_rows"],
             "coverage_by_size": coverage(true.counts, value, stderr),
             **mean_errors("refined", value, true.counts),
             **mean_errors("model", model, true.counts),
@@ -106,6 +108,8 @@ def together(cases: Iterator[Case]) -> dict[str, Any]:
     names = [name + size for name in ("refined", "model", "plain") for size in ("", "_large")]
     return {
         "queries": each[0]["queries"],
+        "view": each[0]["view"],
+        "fitted": each[0]["fitted"],
         **{name: float(np.mean([one[name] for one in each])) for name in names},
         "coverage": float(np.mean([np.mean(one["coverage_by_size"]) for one in each])),
         "seconds": [one["seconds"] for one in each],
