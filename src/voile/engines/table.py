@@ -361,6 +361,12 @@ class Table(Protocol):
 
         return added_up(job(self.typed(names, drop_nulls=drop_nulls)), job.output)
 
+    def ordered_typed_sums(
+        self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
+    ) -> Iterator[pa.Table]:
+        """As `typed_sums`, some at a time in the order of the keys: they may be many."""
+        yield self.typed_sums(names, job, drop_nulls=drop_nulls)
+
     def gathered(self, names: Sequence[str], job: RowJob, secrets: Subkeys) -> bytes:
         """What a job gathers of the columns as they are, wherever the rows lie."""
         return job(self.unordered(names), secrets)

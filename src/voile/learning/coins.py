@@ -39,11 +39,18 @@ def noise_by_value(
     noise: Noise, scale: float, key: Key, column: str, values: Sequence[bytes]
 ) -> Ints:
     """Noise for each value, in their order."""
-    found = []
-    for part, start in enumerate(range(0, len(values), AT_ONCE)):
-        some = values[start : start + AT_ONCE]
-        found.append(drawn(noise, scale, len(some), ValueSource(key, column, some, part)))
+    found = [
+        noise_of_part(noise, scale, key, column, values[start : start + AT_ONCE], part)
+        for part, start in enumerate(range(0, len(values), AT_ONCE))
+    ]
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def noise_of_part(
+    noise: Noise, scale: float, key: Key, column: str, values: Sequence[bytes], part: int
+) -> Ints:
+    """Noise for the values of one part: AT_ONCE of them in their order, or those that are left."""
+    return drawn(noise, scale, len(values), ValueSource(key, column, values, part))
 
 
 def key_of(source: WordSource | Key) -> Key:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voile.arrays import Floats
 from voile.arrow import numpy_array
@@ -36,8 +35,11 @@ from voile.learning.numbers import (
     shows_numbers,
 )
 from voile.learning.values import (
+    ColumnStreams,
     NumberCounter,
+    OrderedCounter,
     TextCounter,
+    ValueCounter,
     covering_numbers,
     text_attribute,
 )
@@ -202,48 +204,53 @@ class _Learner:
     def _first_pass(self, rows: int) -> dict[str, Attribute | _NumberLook]:
         """Values that many rows have, and the coarse cells of numbers; then finer cells."""
         looks = {name: self._look(name) for name in self.numbers}
-        texts = {name: TextCounter() for name in self.texts}
-        atoms = {n: NumberCounter() for n, look in looks.items() if look.kind == "numeric"}
-        if not self.table.at_hand:
-            self._count_there(texts, atoms, looks)
-        for batch in self._batches([*texts, *looks] if self.table.at_hand else ()):
-            for name, counter in texts.items():
-                counter.add(batch.column(name))
-            for name, look in looks.items():
-                numbers = numbers_of(batch.column(name), look.kind)
-                look.counts = look.counts + histogram(look.edges, numbers)
-                if name in atoms:
-                    atoms[name].add(numbers)
-        found: dict[str, Attribute | _NumberLook] = {}
-        for name, counter in texts.items():
-            found[name] = self._text(name, counter)
-        for name, numbers_counter in atoms.items():
-            self._atoms(name, looks[name], numbers_counter, rows)
+        atoms = [name for name, look in looks.items() if look.kind == "numeric"]
+        count = self._count_here if self.table.at_hand else self._count_there
+        found: dict[str, Attribute | _NumberLook] = {**count(looks, atoms, rows)}
         for stage in range(len(STAGES)):
             self._stage(looks, stage)
         return found | looks
 
+    def _count_here(
+        self, looks: Mapping[str, _NumberLook], atoms: Sequence[str], rows: int
+    ) -> dict[str, Attribute]:
+        """The first pass over rows at hand: texts, numbers and cells at once."""
+        texts = {name: TextCounter() for name in self.texts}
+        numbers = {name: NumberCounter() for name in atoms}
+        for batch in self._batches([*texts, *looks]):
+            for name, counter in texts.items():
+                counter.add(batch.column(name))
+            for name, look in looks.items():
+                here = numbers_of(batch.column(name), look.kind)
+                look.counts = look.counts + histogram(look.edges, here)
+                if name in numbers:
+                    numbers[name].add(here)
+        for name, number_counter in numbers.items():
+            self._atoms(name, looks[name], number_counter, rows)
+        return {name: self._text(name, counter) for name, counter in texts.items()}
+
     def _count_there(
-        self,
-        texts: Mapping[str, TextCounter],
-        atoms: Mapping[str, NumberCounter],
-        looks: Mapping[str, _NumberLook],
-    ) -> None:
-        """The first pass, where the rows lie: a pass for texts, one for numbers, one for cells."""
-        self._values_there(texts, numbers=False)
-        self._values_there(atoms, numbers=True)
+        self, looks: Mapping[str, _NumberLook], atoms: Sequence[str], rows: int
+    ) -> dict[str, Attribute]:
+        """The first pass where the rows lie: a pass for texts, one for numbers, one for cells."""
+        found = {n: self._text(n, c) for n, c in self._values_there(self.texts, numbers=False)}
+        for name, counter in self._values_there(atoms, numbers=True):
+            self._atoms(name, looks[name], counter, rows)
         self._cells_there(looks)
+        return found
 
     def _values_there(
-        self, counters: Mapping[str, TextCounter | NumberCounter], *, numbers: bool
-    ) -> None:
-        """How many rows each value of some columns has, counted where the rows lie."""
-        if not counters:
+        self, names: Sequence[str], *, numbers: bool
+    ) -> Iterator[tuple[str, OrderedCounter]]:
+        """How many rows each value of some columns has, counted and sorted where the rows lie."""
+        if not names:
             return
-        found = self._summed(list(counters), ValueCounts(tuple(counters), numbers))
-        for place, counter in enumerate(counters.values()):
-            here = found.filter(pc.equal(found.column(0), place))
-            counter.add_counts(here.column(1), numpy_array(here.column(2)))
+        job = ValueCounts(tuple(names), numbers)
+        drop = self.nulls == "drop"
+        read = self.names if drop else names
+        streams = ColumnStreams(self.table.ordered_typed_sums(read, job, drop_nulls=drop))
+        for place, name in enumerate(names):
+            yield name, OrderedCounter(streams.of(place))
 
     def _cells_there(self, looks: Mapping[str, _NumberLook]) -> None:
         """The cells of all looks, counted where the rows lie."""
@@ -274,7 +281,7 @@ class _Learner:
 
     # ------------------------------------------------------------------ columns
 
-    def _text(self, name: str, counter: TextCounter) -> Attribute:
+    def _text(self, name: str, counter: ValueCounter) -> Attribute:
         scale = self._share().scale
         threshold = self._threshold(scale)
         listed = counter.listed(self.budget.noise, scale, threshold, self.key, name)
@@ -288,7 +295,7 @@ class _Learner:
         edges = tuple(grid_of(kind).coarse())
         return _NumberLook(kind, scales, edges, counts=np.zeros(len(edges) - 1))
 
-    def _atoms(self, name: str, look: _NumberLook, counter: NumberCounter, rows: int) -> None:
+    def _atoms(self, name: str, look: _NumberLook, counter: ValueCounter, rows: int) -> None:
         """Numbers that many rows have, where these are nearly all rows."""
         scale = self._share(ATOMS_SHARE).scale
         threshold = self._threshold(scale)
@@ -304,7 +311,8 @@ class _Learner:
             scale = look.scales[stage]
             stream = self.key.stream(f"schema {name}/cells", stage)
             noise = drawn(self.budget.noise, scale, len(look.counts), stream)
-            look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale))
+            heavy = self.budget.noise == "geometric"
+            look.cells = NoisyCells(look.edges, look.counts + noise, self.deviation(scale), heavy)
             look.sure = look.sure or shows_numbers(look.cells, ends=stage == 0)
             if stage + 1 < len(STAGES):
                 finer = self.deviation(look.scales[stage + 1])

@@ -12,7 +12,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,46 @@ class NoisyCells:
     counts: Floats
     scale: float
     """The standard deviation of the noise on each."""
+    heavy: bool = False
+    """Whether the noise is geometric: many deviations are far likelier than of normal noise."""
 
     @property
     def clear(self) -> Any:
         """Which cells surely hold rows."""
-        level = math.sqrt(2 * math.log(len(self.counts) + 1)) + CLEAR
-        return self.counts >= level * self.scale
+        return self.counts >= self.level(len(self.counts) + 1, 1) * self.scale
+
+    def level(self, draws: int, length: int) -> float:
+        """What so many sums of noise on `length` cells exceed with the same small probability.
+
+        In deviations of such a sum.
+        """
+        normal = math.sqrt(2 * math.log(draws)) + CLEAR
+        return heavy_level(normal, length) if self.heavy else normal
+
+
+@lru_cache
+def heavy_level(normal: float, length: int) -> float:
+    """The deviations that a sum of Laplace noise exceeds as seldom as normal noise exceeds these.
+
+    The sum of k draws of scale b exceeds x·b with probability Σ_{j<k} C(k−1+j, j)/2^(k+j) · e^−x ·
+    Σ_{i<k−j} xⁱ/i!, and its deviation is b·√2k.
+    """
+    wanted = math.erfc(normal / math.sqrt(2)) / 2
+
+    def exceeds(deviations: float) -> float:
+        x = deviations * math.sqrt(2 * length)
+        terms = [x**i / math.factorial(i) for i in range(length)]
+        weights = [math.comb(length - 1 + j, j) / 2 ** (length + j) for j in range(length)]
+        whole = sum(w * sum(terms[: length - j]) for j, w in enumerate(weights))
+        return math.exp(-x) * whole
+
+    low, high = normal, normal + 1.0
+    while exceeds(high) > wanted:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if exceeds(middle) > wanted else (low, middle)
+    return high
 
 
 def shows_numbers(cells: NoisyCells, *, ends: bool) -> bool:
@@ -73,8 +108,13 @@ def shows_numbers(cells: NoisyCells, *, ends: bool) -> bool:
     """
     if not ends and len(cells.counts) < 3:
         return False
-    inner = cells if ends else NoisyCells(cells.edges[1:-1], cells.counts[1:-1], cells.scale)
+    inner = cells if ends else cells_between(cells, 1, len(cells.counts) - 1)
     return bool(sure_cells(inner)[0].any())
+
+
+def cells_between(cells: NoisyCells, first: int, last: int) -> NoisyCells:
+    """The cells from one up to, and without, another."""
+    return replace(cells, edges=cells.edges[first : last + 1], counts=cells.counts[first:last])
 
 
 def bounded(cells: NoisyCells) -> NoisyCells:
@@ -87,7 +127,7 @@ def bounded(cells: NoisyCells) -> NoisyCells:
     near = (0.0, *(sign * decimal(1, SMALLEST) for sign in (-1, 1)))
     first -= first > 0 and cells.edges[first] not in near
     last += last + 1 < len(cells.counts) and cells.edges[last + 1] not in near
-    return NoisyCells(cells.edges[first : last + 2], cells.counts[first : last + 1], cells.scale)
+    return cells_between(cells, first, last + 1)
 
 
 def held_cells(cells: NoisyCells) -> Any:
@@ -101,10 +141,11 @@ def held_cells(cells: NoisyCells) -> Any:
 def sure_cells(cells: NoisyCells) -> tuple[Any, slice]:
     """Cells that surely hold rows, and the likeliest of the others."""
     found = cells.clear.copy()
-    level = math.sqrt(2 * math.log(TAIL * len(cells.counts))) + CLEAR
+    draws = TAIL * len(cells.counts)
     best, where = -math.inf, slice(0, 1)
     usual = usual_cells(cells.edges)
     for length in range(1, min(TAIL, len(cells.counts)) + 1):
+        level = cells.level(draws, length)
         for start in range(len(cells.counts) - length + 1):
             window = slice(start, start + length)
             if cells.clear[window].any():
@@ -136,7 +177,7 @@ def trimmed(cells: NoisyCells, least: float = 1.0) -> NoisyCells:
     rows = float(cells.counts.sum())
     first = empty_cells(cells.counts[: clear[0]], cells.scale, rows, least)
     last = len(cells.counts) - empty_cells(cells.counts[: clear[-1] : -1], cells.scale, rows, least)
-    return NoisyCells(cells.edges[first : last + 1], cells.counts[first:last], cells.scale)
+    return cells_between(cells, first, last)
 
 
 def empty_cells(counts: Floats, scale: float, rows: float, least: float = 1.0) -> int:
@@ -171,7 +212,7 @@ def without_tiny(cells: NoisyCells) -> NoisyCells:
         if edge == 0 or abs(edge) >= tiny or beside or i + 1 == len(cells.counts):
             kept.append(edge)
             counts.append(0.0)
-    return NoisyCells(tuple(kept), np.array(counts[:-1]), cells.scale)
+    return replace(cells, edges=tuple(kept), counts=np.array(counts[:-1]))
 
 
 # ---------------------------------------------------------------------- bins

@@ -6,18 +6,21 @@ above the threshold are shown: a value that one person alone has reaches it with
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
 from voile.arrow import numpy_array
+from voile.errors import TableError, spelled
 from voile.learning.budget import Noise
-from voile.learning.coins import noise_by_value
+from voile.learning.coins import AT_ONCE, noise_by_value, noise_of_part
 from voile.noise.keyed import Key
 from voile.schema import Attribute, Values
 
@@ -44,6 +47,15 @@ class ListedValues:
         return ListedValues(tuple(self.values[i] for i in kept), self.counts[kept])
 
 
+class ValueCounter(Protocol):
+    """How many rows each value of a column has."""
+
+    def listed(self, noise: Noise, scale: float, threshold: int, key: Key, column: str
+               ) -> ListedValues:  # fmt: skip
+        """The values whose noisy count reaches the threshold."""
+        ...
+
+
 class TextCounter:
     """How many rows each text has; NULL is not counted."""
 
@@ -53,11 +65,8 @@ class TextCounter:
     def add(self, column: Any) -> None:
         """Count a batch."""
         found = pc.value_counts(pc.drop_null(column))
-        self.add_counts(found.field("values"), numpy_array(found.field("counts")))
-
-    def add_counts(self, values: Any, counts: Ints) -> None:
-        """Add different values that were counted."""
-        self._counts.update(dict(zip(values.to_pylist(), counts.tolist(), strict=True)))
+        values, counts = (found.field(name).to_pylist() for name in ("values", "counts"))
+        self._counts.update(dict(zip(values, counts, strict=True)))
 
     def listed(self, noise: Noise, scale: float, threshold: int, key: Key, column: str
                ) -> ListedValues:  # fmt: skip
@@ -78,15 +87,8 @@ class NumberCounter:
     def add(self, numbers: Floats) -> None:
         """Count a batch."""
         # −0 and 0 are one number: which of them a row has must not show in what is listed.
-        self._add(numbers + 0.0, np.ones(len(numbers), dtype=np.int64))
-
-    def add_counts(self, values: Any, counts: Ints) -> None:
-        """Add different values that were counted."""
-        self._add(numpy_array(values), counts)
-
-    def _add(self, numbers: Floats, counts: Ints) -> None:
-        values = np.concatenate([self._values, numbers])
-        weights = np.concatenate([self._counts, counts])
+        values = np.concatenate([self._values, numbers + 0.0])
+        weights = np.concatenate([self._counts, np.ones(len(numbers), dtype=np.int64)])
         self._values, place = np.unique(values, return_inverse=True)
         self._counts = np.bincount(place, weights, minlength=len(self._values)).astype(np.int64)
 
@@ -96,6 +98,82 @@ class NumberCounter:
         words = [value.tobytes() for value in self._values.astype("<f8")]
         values = self._values.tolist()
         return reaching(values, words, self._counts, noise, scale, threshold, key, column)
+
+
+MOST_VALUES = 2**26
+"""Different values of a column that pass this process, from where the rows lie: minutes."""
+OUT_OF_ORDER = "the values of a column did not come in the order in which they were sorted"
+
+
+class ColumnStreams:
+    """Values of several columns, sorted by column and value, as one stream after the other."""
+
+    def __init__(self, parts: Iterator[pa.Table]) -> None:
+        self._parts, self._left = parts, list[pa.Table]()
+
+    def of(self, place: int) -> Iterator[pa.Table]:
+        """The values and counts of a column; to be read to their end before the next."""
+        while (some := self._left.pop() if self._left else next(self._parts, None)) is not None:
+            places = numpy_array(some.column(0))
+            if (places < place).any() or (places[1:] < places[:-1]).any():
+                raise RuntimeError(OUT_OF_ORDER)
+            upto = int(np.searchsorted(places, place, side="right"))
+            if upto < some.num_rows:
+                self._left.append(some.slice(upto))
+            if upto:
+                yield some.slice(0, upto)
+            if self._left:
+                return
+
+
+class OrderedCounter:
+    """How many rows each value has, values in their order: few of them are held at a time."""
+
+    def __init__(self, parts: Iterator[pa.Table]) -> None:
+        self._parts = parts
+
+    def listed(self, noise: Noise, scale: float, threshold: int, key: Key, column: str
+               ) -> ListedValues:  # fmt: skip
+        """Those whose noisy count reaches the threshold: as if all had been held."""
+        values: list[Any] = []
+        reached: list[Ints] = [np.empty(0, dtype=np.int64)]
+        for part, (some, counts) in enumerate(self._blocks()):
+            if part * AT_ONCE + len(some) > MOST_VALUES:
+                raise TableError(
+                    f"column {column!r} has more than {MOST_VALUES:,} different values, which "
+                    "would all pass this process",
+                    hint=f"leave it out ({spelled('columns')} names those to publish), or give "
+                    f"its domain with {spelled('schema')}",
+                )
+            noisy = counts + noise_of_part(noise, scale, key, column, words_of(some), part)
+            kept = np.flatnonzero(noisy >= threshold)
+            values += [some[int(i)] for i in kept]
+            reached.append(noisy[kept])
+        return ListedValues(tuple(values), np.concatenate(reached))
+
+    def _blocks(self) -> Iterator[tuple[list[Any], Ints]]:
+        """AT_ONCE values with their counts, and last those that are left."""
+        held: list[Any] = []
+        counts: Ints = np.empty(0, dtype=np.int64)
+        for some in self._parts:
+            before = len(held)
+            held += some.column(1).to_pylist()
+            counts = np.concatenate([counts, numpy_array(some.column(2))])
+            recent = held[max(0, before - 1) :]
+            if any(one >= other for one, other in itertools.pairwise(recent)):
+                raise RuntimeError(OUT_OF_ORDER)
+            while len(held) > AT_ONCE:  # one is kept, beside which the next is looked at
+                yield held[:AT_ONCE], counts[:AT_ONCE]
+                held, counts = held[AT_ONCE:], counts[AT_ONCE:]
+        if held:
+            yield held, counts
+
+
+def words_of(values: Sequence[Any]) -> list[bytes]:
+    """What noise is keyed by."""
+    if isinstance(values[0], str):
+        return [value.encode() for value in values]
+    return [value.tobytes() for value in np.asarray(values, dtype="<f8")]
 
 
 def reaching(

@@ -34,10 +34,12 @@ from voile.engines.spark import SparkSource, without_secrets
 from voile.engines.spark.session import NAMED, Cluster, Frame, cluster_at, said
 from voile.engines.spark.work import (
     COLUMN_COUNTS,
+    FACTS,
     FINE,
     GATHERED,
     SALT,
     TEXTS,
+    VALUES,
     WRONG,
     CodedWork,
     Coder,
@@ -184,9 +186,18 @@ class SparkTable(Table):
             k is not None and n <= 2 * LISTED_TEXTS for k, n in zip(kinds, about, strict=True)
         )
         work = ColumnFacts(self._readings(names), listed, drop_nulls)
-        parts = self._texts(names, work)
+        frame = self.cluster.run(self.columns_frame(names), work, VALUES)
+        found = self.cluster.table(frame.groupBy(*VALUES.names[:2]).sum(SUM))
+        rows = zip(*(column.to_pylist() for column in found.columns), strict=True)
+        parts: list[Any] = []
+        values: list[dict[Any, int]] = [{} for _ in names]
+        for place, text, many in rows:
+            if place == FACTS:
+                parts += [json.loads(text)] * many
+            else:
+                values[place][meant(json.loads(text), kinds[place])] = many
         return [
-            self._profile(name, i, parts, about[i], listed=listed[i])
+            self._profile(name, i, parts, about[i], values[i] if listed[i] else None)
             for i, name in enumerate(names)
         ]
 
@@ -205,7 +216,12 @@ class SparkTable(Table):
         return found
 
     def _profile(
-        self, name: str, place: int, parts: Sequence[Any], about: int, *, listed: bool
+        self,
+        name: str,
+        place: int,
+        parts: Sequence[Any],
+        about: int,
+        counts: Mapping[Any, int] | None,
     ) -> ColumnProfile:
         kind = self.kind(name)
         facts = [part["columns"][place] for part in parts]
@@ -221,13 +237,8 @@ class SparkTable(Table):
         profile = ColumnProfile(
             name, self.columns[name], kind, total, total - filled - lost, about, low, high
         )
-        if kind is None or not listed:
+        if kind is None or counts is None:
             return profile
-        counts: dict[Any, int] = {}
-        for f in facts:
-            for value, rows in zip(f["values"], f["counts"], strict=True):
-                known = meant(value, kind)
-                counts[known] = counts.get(known, 0) + rows
         ordered = sorted(counts)
         profile = ColumnProfile(
             name, self.columns[name], kind, total, total - filled - lost, len(ordered), low, high,
@@ -408,12 +419,27 @@ class SparkTable(Table):
         self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
     ) -> pa.Table:
         """What a job sums of the rows' values, on the cluster."""
+        keys, summed = self._typed_sums(names, job, drop_nulls)
+        found = self.cluster.table(summed).rename_columns([*keys, SUM])
+        return in_order(found.select(job.output.names).cast(job.output))
+
+    def ordered_typed_sums(
+        self, names: Sequence[str], job: TypedJob, *, drop_nulls: bool = False
+    ) -> Iterator[pa.Table]:
+        """What a job sums of the rows' values, sorted on the cluster, some at a time."""
+        keys, summed = self._typed_sums(names, job, drop_nulls)
+        for some in self.cluster.rows(summed.orderBy(*map(quoted, keys))):
+            found = some.rename_columns([*keys, SUM])
+            yield found.select(job.output.names).cast(job.output)
+
+    def _typed_sums(
+        self, names: Sequence[str], job: TypedJob, drop_nulls: bool
+    ) -> tuple[list[str], Frame]:
+        """The keys of a job, and what it sums, on the cluster."""
         work = TypedWork(tuple(names), self._readings(names), drop_nulls, job)
         frame = self.cluster.run(self.columns_frame(names), work, job.output)
         keys = [name for name in job.output.names if name != SUM]
-        summed = self.cluster.table(frame.groupBy(*map(quoted, keys)).sum(SUM))
-        found = summed.rename_columns([*keys, SUM])
-        return in_order(found.select(job.output.names).cast(job.output))
+        return keys, frame.groupBy(*map(quoted, keys)).sum(SUM)
 
     def gathered(self, names: Sequence[str], job: RowJob, secrets: Subkeys) -> bytes:
         """What a job gathers of the columns, on the cluster; here where secrets cannot go there."""

@@ -621,7 +621,11 @@ COLUMN_COUNTS = pa.schema([pa.field("c", pa.int64()), pa.field(SUM, pa.int64())]
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Of each column: what is lost, filled, and the ends, as texts; and of each value the rows."""
+    """Of each column: what is lost, filled, and the ends, as texts; and of each value the rows.
+
+    A value is a row of its own, so that rows of a value are added up on the cluster; facts are a
+    row of column FACTS, which as many tasks have found as its sum says.
+    """
 
     readings: tuple[Reading, ...]
     listed: tuple[bool, ...]
@@ -655,26 +659,38 @@ class ColumnFacts:
                     values[i].append(pa.table(columns_of, ["v", SUM]))
                     if len(values[i]) > 16:
                         values[i] = [summed_values(values[i])]
-        yield self._facts(total, lost, filled, ends, values)
+        yield self._facts(total, lost, filled, ends)
+        for i, some in enumerate(values):
+            if some:
+                yield from self._listed(i, summed_values(some))
 
-    def _facts(
-        self, total: int, lost: Ints, filled: Ints, ends: list[list[Any]], values: list[Any]
-    ) -> pa.RecordBatch:
-        facts = []
-        for i in range(len(self.readings)):
-            listed = summed_values(values[i]) if values[i] else None
-            found = ends[i]
-            facts.append({
+    def _facts(self, total: int, lost: Ints, filled: Ints, ends: list[list[Any]]) -> pa.RecordBatch:
+        facts = [
+            {
                 "lost": int(lost[i]), "filled": int(filled[i]),
                 "low": plain(min(found)) if found else None,
                 "high": plain(max(found)) if found else None,
-                "values": [] if listed is None else [plain(v) for v in listed["v"].to_pylist()],
-                "counts": [] if listed is None else listed[SUM].to_pylist(),
-            })  # fmt: skip
+            }
+            for i, found in enumerate(ends)
+        ]  # fmt: skip
         text = json.dumps({"total": total, "columns": facts})
-        return pa.RecordBatch.from_arrays([pa.array([text])], schema=TEXTS)
+        values = [[FACTS], [text], [1]]
+        arrays = [pa.array(v, field.type) for v, field in zip(values, VALUES, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=VALUES)
+
+    @staticmethod
+    def _listed(place: int, counts: pa.Table) -> Batches:
+        texts = [json.dumps(plain(value)) for value in counts["v"].to_pylist()]
+        places = arrow_array(np.full(len(texts), place, np.int64))
+        rows = counts[SUM].cast(pa.int64())
+        found = pa.table([places, pa.array(texts, pa.string()), rows], schema=VALUES)
+        yield from found.to_batches(max_chunksize=BATCH)
 
 
+FACTS = -1
+VALUES = pa.schema([pa.field("c", pa.int64()), pa.field("text", pa.string()),
+                    pa.field(SUM, pa.int64())])  # fmt: skip
+"""The place of a column, a value as JSON, and its rows."""
 TEXTS = pa.schema([pa.field("text", pa.string())])
 
 
