@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -26,20 +27,24 @@ PUBLISHED: dict[str, dict[str, Any]] = {
     "marginals": {"method": "marginals", "epsilon": 1, "schema": "active"},
     "counts": {"method": "conjuncts", "arity": 2, "rho": 0.5, "schema": "active"},
 }
+STEWARDS = ("scipy", "numba", "llvmlite")
 WITHOUT = """
 import sys
-for name in ("scipy", "numba", "llvmlite"):
+for name in MODULES:
     sys.modules[name] = None
 from voile.cli import main
 main()
 """
 
 
-def without(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command where neither SciPy nor Numba is installed."""
+def without(
+    *arguments: str, cwd: Path | None = None, modules: tuple[str, ...] = STEWARDS
+) -> subprocess.CompletedProcess[str]:
+    """A command where some modules are not installed; SciPy and Numba if nothing is said."""
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", WITHOUT.replace("MODULES", repr(modules)), *arguments],
+        capture_output=True, text=True, check=False, cwd=cwd,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [*PUBLISHED, "rows"])
@@ -85,13 +90,66 @@ def test_an_import_that_fails_later_is_no_traceback(tmp_path: Path) -> None:
     assert "pip install 'voile[publish]'" in done.stderr
 
 
+LEDGER = ("--ledger", "postgresql://me@127.0.0.1/none")
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "extra"),
+    [
+        ("msgspec", (), "server"),
+        ("opendp", ("--noise", "gaussian"), "dp"),
+        ("opendp", ("--noise", "geometric"), "dp"),
+        ("psycopg", LEDGER, "postgres"),
+    ],
+)
+def test_a_server_says_what_to_install_before_it_reads_a_table(
+    module: str, options: tuple[str, ...], extra: str, tmp_path: Path
+) -> None:
+    asked = ("serve", "init", "counts", "--table", "none.csv", "--queries", "5", "--delta", "1")
+    done = without(*asked, *options, cwd=tmp_path, modules=(module,))
+    assert done.returncode == 2 and f"needs {module}" in done.stderr, done.stderr
+    assert f"pip install 'voile[{extra}]'" in done.stderr
+    assert not list(tmp_path.iterdir())
+    with_it = without(*asked, *options, cwd=tmp_path, modules=())
+    assert "none.csv" in with_it.stderr
+
+
+def test_a_server_does_not_start_without_what_draws_its_noise(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    asked = ("serve", "init", "counts", "--table", "t.csv", "--queries", "5", "--delta", "1",
+             "--no-register", "--noise", "gaussian")  # fmt: skip
+    done = without(*asked, cwd=tmp_path, modules=())
+    assert done.returncode == 0, done.stderr
+    done = without("serve", "run", "counts", "--port", "0", cwd=tmp_path, modules=("opendp",))
+    assert done.returncode == 2, done.stdout
+    assert "--noise gaussian needs opendp" in done.stderr
+    assert "pip install 'voile[dp]'" in done.stderr
+
+
+DISTRIBUTIONS = {"pyspark": "pyspark-client", "sklearn": "scikit-learn",
+                 "vl_convert": "vl-convert-python"}  # fmt: skip
+"""Packages whose distributions are called otherwise."""
+
+
 def test_every_extra_that_is_named_brings_the_package() -> None:
     extras = PROJECT["optional-dependencies"]
-    distributions = {"sklearn": "scikit-learn", "pyspark": "pyspark-client"}
     for package, extra in EXTRAS.items():
-        wanted = distributions.get(package, package.replace("_", "-"))
+        wanted = DISTRIBUTIONS.get(package, package.replace("_", "-"))
         assert any(each.startswith(wanted) for each in extras[extra]), package
     assert not any(each.startswith(("scipy", "numba")) for each in PROJECT["dependencies"])
+
+
+def test_every_package_of_an_extra_is_named() -> None:
+    """Or an import that fails would be a traceback."""
+    ours = {"dev", "bench", "docs"}
+    brought = {
+        re.split(r"[\[<>=]", each)[0]
+        for extra, lines in PROJECT["optional-dependencies"].items()
+        if extra not in ours
+        for each in lines
+    }
+    named = {DISTRIBUTIONS.get(package, package.replace("_", "-")) for package in EXTRAS}
+    assert named == brought - {"voile"}
 
 
 def test_other_imports_that_fail_stay_what_they_are() -> None:

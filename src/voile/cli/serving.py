@@ -114,9 +114,9 @@ def init(
     as_json: JsonOpt = False,
 ) -> None:
     """Begin a server: take a table in, and derive the noise from what is promised."""
-    from voile.extras import SERVING, check_installed
+    from voile.extras import check_server
 
-    check_installed("a server", SERVING, "server")
+    check_server(noise, ledger)
     from voile.serve.creation import begin
     from voile.serve.steward import begun_data
 
@@ -302,9 +302,11 @@ def run(
     as_json: JsonOpt = False,
 ) -> None:
     """Answer questions until Ctrl-C."""
-    from voile.extras import SERVING, check_installed
+    from voile.extras import check_server
+    from voile.serve.setting import Setting
 
-    check_installed("a server", SERVING, "server")
+    setting = Setting.open(folder)
+    check_server(setting.noise, setting.ledger)
     from voile.web.limits import Rate
     from voile.web.server import Address, WebOptions
 
