@@ -41,7 +41,7 @@ from voile.studio.points import epsilon_points, nearest, per_cent
 from voile.studio.points import people as people_of
 from voile.studio.project import read_project
 from voile.studio.running import run_project
-from voile.studio.screens import attack, compare, preview, promise, publish, servers
+from voile.studio.screens import attack, compare, preview, promise, publish, servers, start
 from voile.studio.state import Studio
 from voile.studio.trying import task_arguments
 
@@ -245,6 +245,35 @@ def test_calls_do_what_they_say(visit: Visit) -> None:
     runs(frontier)
     for call in (*preview.calls_of(visit), attack.calls_of(visit)[-1]):
         runs(call)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("need", ["3", "4"])
+def test_every_attack_has_its_command_and_python(
+    visit: Visit, need: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    promise.answer(posted(visit, need=need))
+    visit.open.remembered["attack.person"] = {"age": "30", "town": "a"}
+    publishing, how = attack.calls_of(visit)
+    runs(publishing)
+    runs(how)
+    if need == "4":
+        assert how.python().endswith("guess_value(release, {'age': 30, 'town': 'a'}, 'ill')")
+        assert """where "age" = 30 and "town" = 'a'""" in how.command().replace("'\"'\"'", "'")
+    else:
+        assert capsys.readouterr().out.strip()
+    visit.open.remembered.clear()
+    assert not attack.person_of(visit, [])
+    runs(attack.calls_of(visit)[-1])  # of somebody who could be there
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_start_has_its_command_and_python(visit: Visit) -> None:
+    page = start.show(AreaVisit(visit.studio))
+    assert isinstance(page, Reply)
+    studio, looking = page.calls
+    assert studio.command() == f"voile studio {visit.studio.folder}"
+    runs(looking)
 
 
 def test_a_view_is_planned_and_attacked_by_commands(visit: Visit, folder: Path) -> None:

@@ -8,6 +8,7 @@ import random
 import shlex
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,13 @@ from voile.progress import Silent
 from voile.publishing import column_hierarchy
 from voile.schema import Schema
 from voile.studio.listing import listing
-from voile.studio.pages import Form
+from voile.studio.pages import Form, Reply, ScreenPage, Visit, rendered
 from voile.studio.project import read_project
 from voile.studio.running import run_project
 from voile.studio.screens import codebook, hierarchies
 from voile.studio.screens import risk as risk_screen
 from voile.studio.screens import table as table_screen
+from voile.studio.state import Studio
 
 HACK = "<img src=x onerror=window.hacked=1>"
 COIN = random.Random(22)  # noqa: S311
@@ -144,6 +146,51 @@ def test_the_hierarchy_is_that_of_the_function(folder: Path, *, declared: bool) 
     assert {one["label"]: one["rows"] for one in data["tree"]["under"]} == rows
 
 
+GRADES = ("none", "mild", "severe", "fatal")
+
+
+def test_texts_are_put_into_an_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [GRADES[i % 4] for i in range(40)]
+    (tmp_path / "p.csv").write_text("\n".join(["grade,ill", *(f"{g},x" for g in rows)]) + "\n")
+    studio = Studio(tmp_path)
+    try:
+        visit = Visit(studio, studio.begin_project("p.csv"))
+        assert visit.inspected().wait(60).ok
+        visit.change(roles={"grade": "quasi-identifier", "ill": "sensitive"})
+        first = shown(hierarchies.show(visit))
+        assert "order" in first.context["known"] and "equal_width" not in first.context["known"]
+        assert sorted(first.context["built"].wait(60).data["texts"]) == sorted(GRADES)
+        asking = form(
+            column="grade", way="order", order="\r\n".join(GRADES), number="2", fanout="2"
+        )
+        page = shown(hierarchies.preview(replace(visit, form=asking)))
+        data = page.context["built"].data
+        assert data["csv"].splitlines()[0] == "none;none to mild;*"
+        assert [one["number"] for one in data["levels"]] == [4, 2, 1] and not data["derived"]
+        (call,) = page.calls
+        html = rendered(page.template, {"open": visit.open, "project": visit.project,
+                                        **page.context})  # fmt: skip
+        assert '<option value="order" selected>' in html and "none\nmild\nsevere\nfatal<" in html
+        hierarchies.save(replace(visit, form=asking))
+        assert (tmp_path / "p.grade.csv").read_text() == data["csv"]
+        (tmp_path / "p.grade.csv").unlink()
+        listed = hierarchies.ordered_attribute("grade", "\n".join(GRADES))
+        Schema.from_dict({"attributes": [listed]}).save(tmp_path / hierarchies.ORDERED)
+        monkeypatch.chdir(tmp_path)
+        assert command(*shlex.split(call.command())[1:]).returncode == 0
+        assert (tmp_path / "p.grade.csv").read_text() == data["csv"]
+    finally:
+        studio.close()
+    given: dict[str, Any] = {"source": str(tmp_path / "p.csv"), "reading": {}, "stamp": [],
+                             "column": "grade", "attribute": None}  # fmt: skip
+    for text, says in (("none\nmild", "'severe'"), ("none\nnone", "'none' twice")):
+        with pytest.raises(SchemaError, match=says) as refused:
+            hierarchies.build_task(
+                Silent(), **given, options={"order": "text", "equal_width": 2}, text=text
+            )
+        assert "every value" in refused.value.hint
+
+
 def test_a_wrong_file_of_arx_is_told_without_a_path_of_ours(folder: Path) -> None:
     given: dict[str, Any] = {"source": str(folder / "houses.csv"), "reading": {}, "stamp": [],
                              "column": "sex", "attribute": None}  # fmt: skip
@@ -172,6 +219,11 @@ def test_the_risk_is_that_of_the_function(folder: Path) -> None:
 
 
 # ---------------------------------------------------------------------- forms without a browser
+
+
+def shown(reply: Reply) -> ScreenPage:
+    assert isinstance(reply, ScreenPage)
+    return reply
 
 
 def form(**fields: str | list[str]) -> Form:

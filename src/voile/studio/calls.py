@@ -75,6 +75,16 @@ class ShownCall:
         return "\n".join([*lines, call])
 
 
+def quoted(name: str) -> str:
+    """A name of a table or a column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def in_sql(value: Any) -> str:
+    """A value in SQL."""
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
 def name_in_python(name: str) -> str:
     """The keyword of an option."""
     return "to" if name == "output" else name

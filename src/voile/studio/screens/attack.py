@@ -12,7 +12,7 @@ from typing import Any
 from voile.errors import UsageError
 from voile.progress import Progress
 from voile.studio.advising import apply_change, listed_changes
-from voile.studio.calls import CLASS_METHODS, ShownCall, publish_options
+from voile.studio.calls import CLASS_METHODS, ShownCall, in_sql, publish_options, quoted
 from voile.studio.candidates import every, picked, remembered_place
 from voile.studio.charts import belief_chart
 from voile.studio.pages import Reply, Screen, ScreenPage, Visit
@@ -30,13 +30,13 @@ LONGEST = 200
 
 @dataclass(frozen=True)
 class AttackCall(ShownCall):
-    """Attacking a release; Python opens it first."""
+    """Attacking a release; Python opens it first. A `script` goes on from there."""
 
     def python(self) -> str:
         """As a program writes it."""
         head = f"{self.imports}\n\nrelease = voile.open({self.table!r})\n"
-        if self.function == "belief_bounds":
-            return f"{head}release.belief_bounds()"
+        if self.script:
+            return head + self.script
         given = [*map(repr, self.positional)]
         given += [repr(value) for value in self.options.values()]
         return f"{head}{self.function}({', '.join(['release', *given])})"
@@ -225,11 +225,39 @@ def calls_of(visit: Visit) -> list[ShownCall]:
     if kind == "person":
         how = AttackCall("attack", "voile.evaluate.attack.attack", PLACE,
                          options={"targets": TARGETS},
-                         imports="import voile.evaluate.attack")  # fmt: skip
+                         imports="import voile\nimport voile.evaluate.attack")  # fmt: skip
         return [publishing, how]
-    if kind == "everybody" and one.method != "conjuncts":
-        return [publishing, AttackCall("attack", "belief_bounds", PLACE)]
-    return [publishing]
+    if kind == "guess":
+        return [publishing, guess_call(visit)]
+    if one.method == "conjuncts":
+        said = "for statement in release.promised():\n    print(statement.explain)"
+        return [publishing, AttackCall("describe", "", PLACE, script=said)]
+    return [publishing, AttackCall("attack", "", PLACE, script="release.belief_bounds()")]
+
+
+def guess_call(visit: Visit) -> ShownCall:
+    """Looking up who may be the person, as SQL and by the function that guesses."""
+    names = visit.project.columns(visit.column_names())
+    secret, data = secret_of(visit, names), visit.inspected().data
+    kinds = {each["name"]: each["kind"] for each in data["attributes"]}
+    typed_in = person_of(visit, names)
+    if not typed_in:  # a person who could be there
+        typed_in = {one["name"]: str(one["example"]) for one in fields(visit, names)[:2]}
+    known = {name: plain(kinds[name], text) for name, text in typed_in.items() if name != secret}
+    where = " and ".join(f"{quoted(name)} = {in_sql(value)}" for name, value in known.items())
+    sql = (f"select {quoted(secret)}, count(*) from {quoted(data['name'])} where {where} "
+           f"group by {quoted(secret)}")  # fmt: skip
+    script = f"voile.evaluate.attack.guess_value(release, {known!r}, {secret!r})"
+    return AttackCall("query", "", PLACE, positional=[sql], script=script,
+                      imports="import voile\nimport voile.evaluate.attack")  # fmt: skip
+
+
+def plain(kind: str, text: str) -> Any:
+    """A value as Python has it; a text that is no number stays one."""
+    try:
+        return {"integer": int, "numeric": float}.get(kind, str)(text)
+    except ValueError:
+        return text
 
 
 # ---------------------------------------------------------------------- actions

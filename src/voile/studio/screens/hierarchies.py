@@ -30,6 +30,9 @@ WAYS = {
     "dates": ("Calendar", "Day, month, quarter, year."),
     "mask": ("Hide characters", "75011, 7501*, 750**."),
     "prefixes": ("First characters", "75011, 750*, 75*."),
+    "order": ("An order that you give", "none, mild, severe: neighbours are joined. Put the values "
+              "in order, one on each line, the lowest first. The command below has them from a "
+              "codebook, order.yaml, with 'ordered: true'."),
     "mapping": ("Groups that you name", "Western Europe: [France, Spain]"),
     "suggest_by": ("Values that behave alike", "By a sensitive column. They follow from the rows, "
                    "and tell about them."),
@@ -41,12 +44,14 @@ KINDS: dict[str, Sequence[str]] = {
                 "suggest_by", "file"),
     "numeric": ("", "multiples", "equal_width", "equal_depth", "mapping", "file"),
     "date": ("", "dates", "equal_width", "equal_depth", "mapping", "file"),
-    "categorical": ("", "mapping", "mask", "prefixes", "equal_width", "suggest_by", "file"),
+    "categorical": ("", "mapping", "order", "mask", "prefixes", "suggest_by", "file"),
     "boolean": ("", "mapping", "file"),
 }  # fmt: skip
-JOINED = ("equal_width", "equal_depth", "suggest_by")
-TEXTS = ("mapping", "file")
+JOINED = ("equal_width", "equal_depth", "suggest_by", "order")
+TEXTS = ("mapping", "file", "order")
 """Ways that take a text, which is a file elsewhere."""
+ORDERED = "order.yaml"
+"""The codebook with the values in order, in the command."""
 MOST_SAVED = 20_000
 """Values of a hierarchy that is written as a file here."""
 LONG = 60.0
@@ -75,19 +80,36 @@ def build_task(
     del stamp
     progress.start("building the hierarchy", 1)
     table = voile.read(source, **reading)
-    schema = None if attribute is None else Schema.from_dict({"attributes": [attribute]})
+    in_order = "order" in options
+    if in_order:
+        attribute = ordered_attribute(column, text)
+        options = {name: value for name, value in options.items() if name != "order"}
     with tempfile.TemporaryDirectory(prefix="voile-") as folder:
         place = Path(folder) / "text"
         place.write_text(text, encoding="utf-8", newline="\n")
         given: dict[str, Any] = {n: place if n in TEXTS else v for n, v in options.items()}
         try:
+            schema = None if attribute is None else Schema.from_dict({"attributes": [attribute]})
             found = column_hierarchy(table, column, schema=schema, **given)
         except SchemaError as error:  # whose file is ours
             message = error.message.removeprefix(f"{place}: ").replace(f"{place} ", "the text ")
-            raise SchemaError(message, hint=error.hint) from None
+            hint = "list every value of the column once" if in_order else error.hint
+            raise SchemaError(message, hint=hint) from None
     small = found.levels.size <= MOST_SAVED
     content = hierarchy_to_csv(Hierarchy.of(found.levels.paths())).decode() if small else ""
-    return {**shown_levels(found), "tree": tree(found) if small else None, "csv": content}
+    texts = [*found.levels.labels[0]] if found.levels.size <= MOST_EDITED else []
+    return {
+        **shown_levels(found),
+        "texts": texts,
+        "tree": tree(found) if small else None,
+        "csv": content,
+    }
+
+
+def ordered_attribute(column: str, text: str) -> dict[str, Any]:
+    """A column of texts whose values have the order of the lines."""
+    values = [line.strip() for line in text.splitlines() if line.strip()]
+    return {"name": column, "kind": "categorical", "values": values, "ordered": True}
 
 
 def shown_levels(found: ColumnHierarchy) -> dict[str, Any]:
@@ -197,7 +219,9 @@ def hierarchy_call(visit: Visit, column: str, options: Mapping[str, Any]) -> Sho
              for name, value in options.items()}  # fmt: skip
     if "mapping" in given:
         given["mapping"] = "groups.yaml"
-    if declared_attribute(visit, column):
+    if given.pop("order", None):
+        given["schema"] = ORDERED
+    elif declared_attribute(visit, column):
         given["schema"] = f"{visit.open.name}.codebook.yaml"
     if "file" not in given:
         given["output"] = file_name(visit, column)
@@ -246,14 +270,22 @@ def asked(form: Form, kind: str) -> tuple[dict[str, Any], str]:
     if way not in KINDS.get(kind, ()):
         raise UsageError(f"{way!r} is not for columns of kind {kind}", hint="choose another way")
     text = (form.all("text") or [""])[0] if way in TEXTS else ""
+    if way == "order":
+        text = (form.all("order") or [""])[0].replace("\r\n", "\n")
+    if way in TEXTS and not text.strip():
+        raise UsageError("there is no text", hint="paste it, or choose a file")
+    if way == "order":
+        ranges = {"equal_width": option("equal_width", form)}
+        return {"order": "text", **ranges, **fanout(form)}, text
     if way in TEXTS:
-        if not text.strip():
-            raise UsageError("there is no text", hint="paste it, or choose a file")
         return {way: "text"}, text
     found: dict[str, Any] = {way: option(way, form)}
-    if way in JOINED and form.has("fanout"):
-        found["fanout"] = numbers(form.get("fanout"), whole=True)[0]
-    return found, ""
+    return {**found, **(fanout(form) if way in JOINED else {})}, ""
+
+
+def fanout(form: Form) -> dict[str, Any]:
+    """How many groups are joined into one, where the form says it."""
+    return {"fanout": numbers(form.get("fanout"), whole=True)[0]} if form.has("fanout") else {}
 
 
 def option(way: str, form: Form) -> Any:

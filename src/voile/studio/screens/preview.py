@@ -10,7 +10,7 @@ from typing import Any
 from voile.errors import UsageError, VoileError
 from voile.progress import Progress
 from voile.studio.advising import apply_change, listed_changes
-from voile.studio.calls import CLASS_METHODS, ShownCall, publish_options
+from voile.studio.calls import CLASS_METHODS, ShownCall, publish_options, quoted
 from voile.studio.candidates import every, picked, remembered_place
 from voile.studio.charts import heat_chart, pair_chart
 from voile.studio.pages import Reply, Screen, ScreenPage, Visit
@@ -39,6 +39,23 @@ class QueryCall(ShownCall):
         given += [f"{name}={value!r}" for name, value in self.options.items()]
         call = f"release.{self.function}({', '.join(given)})"
         return f"{self.imports}\n\nrelease = voile.open({self.table!r})\n{call}"
+
+
+@dataclass(frozen=True)
+class BesideCall(ShownCall):
+    """The counts of a column: of the release by a command, beside the table's in Python."""
+
+    source: str = ""
+    column: str = ""
+
+    def python(self) -> str:
+        """As a program writes it."""
+        how = "".join(f", {name}={value!r}" for name, value in self.reading.items())
+        return (
+            f"{self.imports}\n\nrelease = voile.open({self.table!r})\n"
+            f"table = voile.read({self.source!r}{how})\n"
+            f"{self.function}(release, table, [{self.column!r}], most={MOST_RANGES})"
+        )
 
 
 # ---------------------------------------------------------------------- the task
@@ -175,11 +192,28 @@ def calls_of(visit: Visit) -> list[ShownCall]:
     coins = visit.open.remembered.get("preview.coins", 1)
     options |= {"simulate_seed": coins, "output": PLACE}
     name = visit.inspected().data["name"]
-    sql = visit.questions[0] if visit.questions else f'select count(*) from "{name}"'
+    sql = visit.questions[0] if visit.questions else f"select count(*) from {quoted(name)}"
     return [
         ShownCall("publish", "voile.publish", project.source, project.reading, options=options),
         QueryCall("query", "query", PLACE, positional=[sql]),
+        *beside_calls(visit, name),
     ]
+
+
+def beside_calls(visit: Visit, name: str) -> list[ShownCall]:
+    """The counts of the first column; none where no column is published."""
+    project = visit.project
+    found: list[ShownCall] = []
+    for column in project.columns(visit.column_names())[:1]:
+        sql = f"select {quoted(column)}, count(*) from {quoted(name)} group by {quoted(column)}"
+        found.append(
+            BesideCall(
+                "query", "voile.evaluate.beside.ranges_beside", PLACE, project.reading,
+                positional=[sql], imports="import voile\nimport voile.evaluate.beside",
+                unsaid=tuple(project.reading), source=project.source, column=column,
+            )
+        )  # fmt: skip
+    return found
 
 
 # ---------------------------------------------------------------------- actions

@@ -52,8 +52,14 @@ def show(visit: AreaVisit) -> Reply | None:
             "more_projects": projects[RECENT:],
             "releases": releases,
         },
-        [ShownCall("studio", "", str(studio.folder), reads=False)],
-    )
+        [
+            ShownCall("studio", "", str(studio.folder), reads=False),
+            ShownCall(
+                "inspect", "voile.inspection.inspect_source", f"dataset:{PRACTICE[0]}",
+                imports="import voile.inspection", reads=False,
+            ),
+        ],
+    )  # fmt: skip
 
 
 def recent(paths: list[Path]) -> list[dict[str, Any]]:
