@@ -1,4 +1,4 @@
-"""Nothing is left out: sections of the mathematics, errata, guarantees, dependencies."""
+"""Nothing is left out: sections of the mathematics, errata, guarantees, questions, dependencies."""
 
 from __future__ import annotations
 
@@ -94,3 +94,16 @@ def test_every_dependency_is_explained() -> None:
     for wanted in [*project["dependencies"], *extras]:
         name = re.split(r"[<>=\[]", wanted)[0].lower()
         assert name in told, f"{name}: why?"
+
+
+def test_every_question_has_a_short_answer_that_leads_on() -> None:
+    text = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    asked = re.findall(r"^\*\*([^*]+)\*\* (.+?)\n\n", text, re.MULTILINE | re.DOTALL)
+    assert len(asked) >= 15
+    for question, answer in asked:
+        assert question.endswith("?") and "](" in answer, question
+        assert len(answer.split()) <= 60, question
+    pages = {f"questions/{page.name}" for page in (ROOT / "docs" / "questions").glob("*.md")}
+    linked = set(re.findall(r"\]\((questions/[^)#]+)\)", text))
+    listed = {f"{name}.md" for name in re.findall(r"^(questions/\S+)$", text, re.MULTILINE)}
+    assert pages == linked == listed
