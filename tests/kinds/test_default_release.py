@@ -115,7 +115,7 @@ def tape(monkeypatch: pytest.MonkeyPatch) -> Tape:
     monkeypatch.setattr(learner._Learner, "_stage", tape_stage)
     monkeypatch.setattr(values, "reaching", tape_reaching)
     monkeypatch.setattr(
-        learner, "NoisyCells", lambda e, c, s: NoisyCells(e, tape.heard(c), s), raising=True
+        learner, "NoisyCells", lambda e, c, *s: NoisyCells(e, tape.heard(c), *s), raising=True
     )
     monkeypatch.setattr(publishing, "whole_figures", tape_whole)
     monkeypatch.setattr(publishing, "noisy", tape_noisy)

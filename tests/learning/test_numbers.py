@@ -11,12 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import voile
+from tests.support.sampling import FALSE_ALARM
 from voile.engines.column_jobs import histogram
 from voile.learning import LearningBudget, learn_schema
 from voile.learning.grids import decimal, digits, grid_of
-from voile.learning.numbers import NoisyCells, bounded, domain_of_cells, refined
+from voile.learning.numbers import NoisyCells, bounded, domain_of_cells, heavy_level, refined
 from voile.noise import Key
 from voile.schema import Attribute, Bins, DayBins, Range, Values, WholeBins
 
@@ -186,3 +188,25 @@ def test_a_short_tail_is_kept_although_noise_might_explain_it() -> None:
     found = domain_of_cells("integer", NoisyCells(edges, counts, 22.0), 5_320).domain
     assert isinstance(found, Range)
     assert found.high == 20
+
+
+@pytest.mark.parametrize("length", [1, 2, 6])
+def test_sums_of_geometric_noise_are_sure_as_seldom_as_normal_ones(length: int) -> None:
+    sums = np.random.default_rng(3).laplace(size=(1_000_000, length)).sum(axis=1)
+    for normal in (2.0, 3.0):
+        share = float(stats.norm.sf(normal))
+        level = heavy_level(normal, length)
+        assert level > normal
+        over = int((sums > level * np.sqrt(2 * length)).sum())
+        assert stats.binomtest(over, len(sums), share).pvalue > FALSE_ALARM
+
+
+def test_a_domain_does_not_reach_to_billions_because_noise_has_heavy_tails() -> None:
+    """By the level of normal noise two of these 40 do, and means are nonsense."""
+    nights = voile.read(pa.table({"x": np.random.default_rng(5).poisson(3, 6000)}))
+    budget = LearningBudget("geometric", 0.05, 1e-9)
+    for seed in range(40):
+        domain = learn_schema(nights, ["x"], budget, Key.from_seed(seed)).schema["x"].domain
+        assert isinstance(domain, Range | WholeBins)
+        ends = (domain.low, domain.high) if isinstance(domain, Range) else domain.edges
+        assert ends[0] >= -50 and ends[-1] <= 100, (seed, domain)

@@ -305,7 +305,8 @@ class Release(ABC):
     @property
     def promise_in_short(self) -> str:
         """What it promises, in a line."""
-        return next((one.explain for one in self.promised()), "it promises nothing")
+        explained = (one.explain for one in self.promised())
+        return next(explained, "it promises nothing").removesuffix(".")
 
     def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Any:
         """A model of the table, fitted to this release alone, where `refines` says so."""
