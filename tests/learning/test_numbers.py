@@ -208,5 +208,5 @@ def test_a_domain_does_not_reach_to_billions_because_noise_has_heavy_tails() -> 
     for seed in range(40):
         domain = learn_schema(nights, ["x"], budget, Key.from_seed(seed)).schema["x"].domain
         assert isinstance(domain, Range | WholeBins)
-        ends = (domain.low, domain.high) if isinstance(domain, Range) else domain.edges
+        ends: Any = (domain.low, domain.high) if isinstance(domain, Range) else domain.edges
         assert ends[0] >= -50 and ends[-1] <= 100, (seed, domain)

@@ -86,8 +86,8 @@ def heavy_level(normal: float, length: int) -> float:
 
     def exceeds(deviations: float) -> float:
         x = deviations * math.sqrt(2 * length)
-        terms = [x**i / math.factorial(i) for i in range(length)]
-        weights = [math.comb(length - 1 + j, j) / 2 ** (length + j) for j in range(length)]
+        terms: list[float] = [x**i / math.factorial(i) for i in range(length)]
+        weights = [math.comb(length - 1 + j, j) / 2.0 ** (length + j) for j in range(length)]
         whole = sum(w * sum(terms[: length - j]) for j, w in enumerate(weights))
         return math.exp(-x) * whole
 
