@@ -534,6 +534,28 @@ def test_a_refused_preview_lists_what_would_help(one_studio: Studio) -> None:
     assert few.project.options["epsilon"] == job.changes[0]["options"]["epsilon"] > 1
 
 
+def test_the_frontier_has_noise_beside_classes(visit: Visit) -> None:
+    compare.start(posted(visit, sensitive="ill", grid="few"))
+    page = compare.show(visit)
+    assert isinstance(page, Reply)
+    job = ended(page.context["job"])
+    assert job.ok, job.error
+    points = {point["method"]: (n, point) for n, point in enumerate(job.data["points"])}
+    assert {"mondrian", "trivial", "marginals"} <= {*points}
+    place, noise = points["marginals"]
+    assert noise["parameters"] == {"epsilon": 1.0} and noise["classes"] is None
+    assert 0 < noise["p_loss"] <= noise["p_loss_permitted"]
+    compare.add_point(posted(visit, point=str(place)))
+    (kept,) = visit.project.candidates
+    assert (kept.method, kept.options, kept.after_looking) == ("marginals", {"epsilon": 1.0}, True)
+    frontier, _ = compare.calls_of(visit)
+    assert "--schema active" in frontier.command() and "marginals" in frontier.command()
+    (unlike,) = [one for one in job.data["refused"] if one["parameters"] == {"posterior": 0.2}]
+    assert unlike["method"] == "alphabeta"
+    visit.change(person="town")
+    assert compare.frontier_options(visit)["methods"] == compare.METHODS
+
+
 def test_a_cancelled_frontier_leaves_nothing_and_begins_anew(visit: Visit) -> None:
     compare.start(posted(visit, sensitive="ill", grid="more"))
     page = compare.show(visit)

@@ -124,6 +124,7 @@ def frontier_chart(data: Mapping[str, Any]) -> Chart:
     x = {"field": "x", "type": "quantitative", "title": "P_loss: what it tells about one person",
          "axis": {"tickCount": 6}}  # fmt: skip
     y = {"field": "y", "type": "quantitative", "title": "U_loss: what is lost about many",
+         "scale": {"type": "pow", "exponent": 0.3},  # the best are far below the others
          "axis": {"format": "~g", "tickCount": 5}}  # fmt: skip
     bound = {
         "data": {"values": [{"x": one["p_loss"], "y": one["lower"]} for one in data["certified"]]},

@@ -13,16 +13,21 @@ from voile.studio.charts import frontier_chart
 from voile.studio.jobs import Job
 from voile.studio.pages import Reply, Screen, ScreenPage, Visit
 from voile.studio.points import per_cent
-from voile.studio.running import located, shown_schema
+from voile.studio.running import declared, located, shown_schema
 from voile.studio.trying import described, missing_roles, task_arguments, tried_table
 
 METHODS = ["mondrian", "anatomy", "trivial"]
+NOISE_METHODS = ["alphabeta", "marginals"]
+"""Of the others that the frontier knows, perturbed rows are not made by publishing."""
 GRIDS = {
-    "few": "k=10,100;l=2;t=0.1,0.3",
-    "more": "k=5,10,50,100,500;l=1.5,2,3,4;t=0.05,0.1,0.2,0.3",
+    "few": "k=10,100;l=2;t=0.1,0.3;posterior=0.2,0.5;epsilon=1",
+    "more": "k=5,10,50,100,500;l=1.5,2,3,4;t=0.05,0.1,0.2,0.3;posterior=0.2,0.5,0.8;"
+    "epsilon=0.3,1,3,6",
 }
 """How many releases are measured."""
 SEED = 0
+OWN_DOMAIN = "active"
+"""Where no codebook is declared: all that is measured must have the same domain."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,17 @@ def frontier_task(
     """Measure many releases of the table."""
     del stamp
     from voile.evaluate.frontier import find_frontier  # noqa: PLC0415  (used in tasks alone)
+    from voile.evaluate.frontier.portfolio import frontier_methods  # noqa: PLC0415
 
     tried = tried_table(source, reading, choices)
-    return find_frontier(tried.table, progress=progress, **asked).to_dict()
+    with declared(tried.project, tried.columns) as schema:
+        domain = schema or OWN_DOMAIN
+        found = find_frontier(tried.table, progress=progress, schema=domain, **asked).to_dict()
+    for point in found["points"]:
+        fixed = {name: value for name, value in frontier_methods()[point["method"]].options.items()
+                 if name != "method"}  # fmt: skip
+        point["options"] = {**fixed, **point["parameters"]}
+    return found
 
 
 def measure_task(
@@ -102,7 +115,7 @@ def frontier_panel(visit: Visit) -> dict[str, Any]:
         "grid": visit.open.remembered.get("compare.grid", "few"),
     }  # fmt: skip
     if job is not None and job.ok:
-        visit.open.note_look("the frontier of classes on the private table")
+        visit.open.note_look("the frontier on the private table")
         found |= {"data": job.data, "chart": frontier_chart(job.data)}
     return found
 
@@ -115,7 +128,7 @@ def frontier_options(visit: Visit) -> dict[str, Any]:
     found: dict[str, Any] = {
         "sensitive": wanted if wanted in sensitive else sensitive[0],
         "qi": [name for name in names if name in project.named("quasi-identifier")],
-        "methods": METHODS,
+        "methods": METHODS if project.person else [*METHODS, *NOISE_METHODS],
         "grid": GRIDS[visit.open.remembered.get("compare.grid", "few")],
     }
     if project.hierarchies:
@@ -158,7 +171,7 @@ def calls_of(visit: Visit) -> list[ShownCall]:
     publishing = publish_call(project, visit.column_names(), schema=schema)
     if missing_roles(visit):
         return [publishing]
-    options = {**frontier_options(visit), "output": "frontier"}
+    options = {**frontier_options(visit), "schema": schema or OWN_DOMAIN, "output": "frontier"}
     return [FrontierCall("frontier", "voile.evaluate.frontier.find_frontier", project.source,
                          project.reading, options=options,
                          imports="import voile.evaluate.frontier"), publishing]  # fmt: skip
@@ -194,7 +207,7 @@ def add_point(visit: Visit) -> Reply:
         point = job.data["points"][int(visit.form.get("point"))]
     except (ValueError, IndexError):
         raise wrong from None
-    keep(visit, point["method"], point["parameters"], looked=True)
+    keep(visit, point["method"], point["options"], looked=True)
     return show(visit)
 
 
@@ -230,9 +243,9 @@ SCREEN = Screen(
     "compare",
     "Compare",
     "Choose",
-    "Keep several ways to publish, and see them side by side. The frontier tries many groupings of "
-    "the rows: points to the left tell less about one person, points further down lose less about "
-    "many. It measures, and promises nothing by itself.",
+    "Keep several ways to publish, and see them side by side. The frontier tries groupings of the "
+    "rows, and noise: points to the left tell less about one person, points further down lose less "
+    "about many. It measures, and promises nothing by itself.",
     show,
     actions={
         "start": start, "point": add_point, "keep": add_choice, "remove": remove,
