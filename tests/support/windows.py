@@ -185,7 +185,8 @@ def put_processes_in_place() -> None:
             self._handle = self.pid
 
         def kill(self) -> None:
-            os.kill(self.pid, KILL)
+            if self.poll() is None:
+                os.kill(self.pid, KILL)
 
     subprocess.Popen = WindowsPopen  # type: ignore[assignment, misc]
     socket.socket.share = shared  # type: ignore[attr-defined]
