@@ -54,6 +54,13 @@ def test_the_index_leads_to_every_section() -> None:
         assert f"| [{number}. {title}]({page.name}#{anchor}) |" in index
 
 
+def test_the_readers_guide_says_of_every_page_what_it_proves_and_for_whom() -> None:
+    guide = INDEX.read_text(encoding="utf-8").partition("## All sections")[0]
+    rows = re.findall(r"^\| \[.+?\]\((\S+\.md)\) \| (.+) \| (.+) \| .*\|$", guide, re.MULTILINE)
+    pages = {page.name for page in MATHEMATICS.glob("*.md")} - {"index.md", "errata.md"}
+    assert sorted(page for page, _, _ in rows) == sorted(pages)
+
+
 def test_every_erratum_names_a_test_or_says_why_there_is_none() -> None:
     there = names_of_tests()
     text = (MATHEMATICS / "errata.md").read_text(encoding="utf-8")
