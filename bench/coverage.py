@@ -52,7 +52,7 @@ def results(cells: list[dict[str, Any]]) -> Iterator[Result]:
         same = [c for c in cells if own.items() <= c.items() and c is not cell]
         yield Result(
             name=NAME, what=worded(cell), unit="%", ours=cell["covered"],
-            aim=f"at least {LEAST:g}", met=judged(cell),
+            aim=f"≥ {LEAST:g} %", met=judged(cell),
             details={"cells": [shown(one) for one in (cell, *same)]},
         )  # fmt: skip
         large = [c for c in same if c["part"] == "large" and not c["tuned"] and not c["table"]]
@@ -79,7 +79,7 @@ def sharp(cell: dict[str, Any]) -> Result:
     return Result(
         name=NAME, unit="%", ours=cell["covered"],
         what=f"{cell['kind']}: averages of many rows, {cell['width']:.2f} × as wide as ± 1.96 σ",
-        aim=f"at most {MOST:g}, {WIDEST:g} ×" if cell["of_noise"] else "",
+        aim=f"≤ {MOST:g} %, ≤ {WIDEST:g} ×" if cell["of_noise"] else "",
         met=bool(cell["covered"] <= MOST and not wide) if cell["of_noise"] else None,
     )  # fmt: skip
 

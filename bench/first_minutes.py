@@ -49,19 +49,19 @@ def results(tables: list[Path], folder: str, seeds: tuple[int, ...]) -> Iterator
         errors.append(error)
         yield Result(
             name=NAME, what=f"{table.stem}, {rows:,} rows: counts of 1 % and more are off by",
-            unit="%", ours=error, aim=f"at most {LARGEST_ERROR:g}" if rows >= MANY_ROWS else "",
+            unit="%", ours=error, aim=f"≤ {LARGEST_ERROR:g} %" if rows >= MANY_ROWS else "",
             met=error <= LARGEST_ERROR if rows >= MANY_ROWS else None,
             peak_memory=max(one["peak"] for one in found), details=accepted[0],
         )  # fmt: skip
         covered = 100 * median(one["coverage"] for one in accepted)
         yield Result(
             name=NAME, what=f"{table.stem}: true counts in their 0.95 interval", unit="%",
-            ours=covered, aim=f"at least {COVERED:g}", met=covered >= COVERED,
+            ours=covered, aim=f"≥ {COVERED:g} %", met=covered >= COVERED,
         )  # fmt: skip
     if errors:
         yield Result(
             name=NAME, what="the middle of all tables", unit="%", ours=median(errors),
-            aim=f"at most {MEDIAN_ERROR:g}", met=median(errors) <= MEDIAN_ERROR,
+            aim=f"≤ {MEDIAN_ERROR:g} %", met=median(errors) <= MEDIAN_ERROR,
         )  # fmt: skip
     yield Result(
         name=NAME, what=f"refused, of tables with {LEAST_ROWS:,} rows or more", unit="rows",

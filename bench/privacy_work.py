@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench.adult import NAME
+from bench.adult import NAME, PROMISE
 from voile.evaluate.attack import attack
 from voile.evaluate.audit.method import audit_method
 from voile.evaluate.planning.foresight import plan_table
@@ -29,7 +29,7 @@ def timed(work: Callable[[], Any], times: int) -> dict[str, Any]:
 
 def publishing(times: int, **options: Any) -> dict[str, Any]:
     """A release of Adult with these options."""
-    done = timed(lambda: publish_table(NAME, **options).release.manifest.rows, times)
+    done = timed(lambda: publish_table(NAME, **PROMISE, **options).release.manifest.rows, times)
     return done | {"rows": done["found"]}
 
 
@@ -38,7 +38,7 @@ def series(times: int) -> dict[str, Any]:
     seconds = []
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
-            options: dict[str, Any] = {"series": "adult", "always_fresh": True}
+            options = PROMISE | {"series": "adult", "always_fresh": True}
             publish_table(NAME, to=Path(folder) / "1.voile", **options)
             start = time.perf_counter()
             rows = publish_table(NAME, to=Path(folder) / "2.voile", **options).release.manifest.rows
@@ -53,7 +53,7 @@ def plan(times: int) -> dict[str, Any]:
 
 def attacking(times: int, known: list[str]) -> dict[str, Any]:
     """One person of whom these attributes are known."""
-    release = publish_table(NAME).release
+    release = publish_table(NAME, **PROMISE).release
     names = release.schema.names
     row = release.to_arrow().slice(0, 1).to_pylist()[0]
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
@@ -65,7 +65,7 @@ def attacking(times: int, known: list[str]) -> dict[str, Any]:
 
 def attacking_people(count: int) -> dict[str, Any]:
     """So many people of whom two attributes are not known."""
-    release = publish_table(NAME, prior_factor=10, posterior=0.2).release
+    release = publish_table(NAME, **PROMISE).release
     rows = release.to_arrow().slice(0, count)
     unknown = {"occupation", "salary"}
     columns = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from bench.adult import NAME, wider_schema
+from bench.adult import NAME, PROMISE, wider_schema
 from voile.publishing import publish_table
 from voile.release import Release
 from voile.schema import Attribute, Range, Schema
@@ -23,7 +23,7 @@ def publish_adult(times: int) -> dict[str, Any]:
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
-        done = publish_table(NAME, prior_factor=10, posterior=0.2)
+        done = publish_table(NAME, **PROMISE)
         seconds.append(time.perf_counter() - start)
     rows = done.release.manifest.rows
     return {
@@ -37,7 +37,7 @@ def publish_adult(times: int) -> dict[str, Any]:
 
 def copy_adult(times: int) -> dict[str, Any]:
     """DuckDB reading the rows of that release and writing them as Parquet, and nothing else."""
-    release = publish_table(NAME, prior_factor=10, posterior=0.2).release
+    release = publish_table(NAME, **PROMISE).release
     con = duckdb.connect()
     seconds = []
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:

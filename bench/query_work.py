@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from bench.adult import NAME
+from bench.adult import NAME, PROMISE
 from bench.publish_work import listed
 from voile.publishing import publish
 from voile.schema import Schema
@@ -27,7 +27,7 @@ def milliseconds(call: Callable[[], object]) -> float:
 
 def queries(prior_factor: float, count: int) -> dict[str, Any]:
     """Each query once, ours and the bare one in turn, so that nothing is remembered."""
-    release = publish(NAME, prior_factor=prior_factor, posterior=0.2)
+    release = publish(NAME, **PROMISE | {"prior_factor": prior_factor})
     conditions = random_conditions(release.schema, count + 1)
     con = duckdb.connect()
     view = f"read_parquet({listed(release)})"

@@ -24,11 +24,16 @@ def quantity(value: float | None, unit: Unit) -> str:
         return ""
     match unit:
         case "rows/s":
-            return f"{value / 1e6:,.3g} M/s"
+            return f"{value / 1e6:,.3g} M/s" if value >= 1e6 else f"{rounded(value)}/s"
         case "bytes":
             return size(int(value))
         case _:
-            return f"{value:,.3g} {unit}"
+            return f"{rounded(value)} {unit}"
+
+
+def rounded(value: float) -> str:
+    """Three digits, or all of a larger number."""
+    return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
 def size(count: int | None) -> str:

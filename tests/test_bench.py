@@ -11,7 +11,15 @@ from typing import Any
 import bench
 import numpy as np
 import pytest
-from bench import domain_count, local, marginals_peers_work, marginals_work, serve, serve_work
+from bench import (
+    domain_count,
+    local,
+    marginals_peers_work,
+    marginals_work,
+    publish_work,
+    serve,
+    serve_work,
+)
 from bench.marginals import Bench
 from bench.noise_work import ours_profiled
 from bench.stages import STAGES, located
@@ -58,6 +66,11 @@ def test_every_stage_is_there(stage: str) -> None:
 def test_a_profile_sees_every_stage() -> None:
     """A function that was moved and is still there by its old name would not be timed."""
     assert set(ours_profiled(rows=1e4)["stages"]) == set(STAGES)
+
+
+def test_adult_is_published_with_the_promise_that_is_measured() -> None:
+    """A promise that has to be agreed to first would stop whoever measures."""
+    assert publish_work.publish_adult(times=1)["rows_in"] == 30_162
 
 
 # ----------------------------------------------------------------------
