@@ -1,12 +1,14 @@
-"""Answers as CSV and as Arrow, by Accept; and the examples of /openapi.json."""
+"""Answers as CSV, Arrow and Parquet, by Accept; and the examples of /openapi.json."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pydantic import TypeAdapter
 
@@ -37,6 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ("text/csv;q=0.5, application/json;q=0.9", formats.JSON),
         ("text/csv, application/vnd.apache.arrow.stream;q=0.9", formats.CSV),
         ("application/vnd.apache.arrow.stream", formats.ARROW),
+        ("application/vnd.apache.parquet, */*", formats.PARQUET),
         ("text/csv;q=0", formats.JSON),
         ("text/csv;q=wrong", formats.JSON),
         (",;q=,", formats.JSON),
@@ -68,9 +71,15 @@ def test_an_answer_is_the_same_in_every_form(server: Served) -> None:
     assert arrow.headers["content-type"] == formats.ARROW
     table = pa.ipc.open_stream(arrow.body).read_all()
     assert table.to_pylist() == rows
-    said = json.loads(table.schema.metadata[b"voile"])
-    assert said["covers"] == first["covers"]
-    assert said["charged"] == 0
+    parquet = asked(server, formats.PARQUET)
+    assert parquet.headers["content-type"] == formats.PARQUET
+    assert parquet.headers["voile-remaining"] == str(first["remaining"])
+    again = pq.read_table(io.BytesIO(parquet.body))
+    assert again.to_pylist() == rows
+    for one in (table, again):
+        said = json.loads(one.schema.metadata[b"voile"])
+        assert said["covers"] == first["covers"]
+        assert said["charged"] == 0
 
 
 def test_costs_and_refusals_are_json(server: Served) -> None:

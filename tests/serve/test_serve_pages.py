@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 from playwright.sync_api import Browser, Page, Route, expect
@@ -524,6 +525,12 @@ def test_what_is_taken_along_asks_the_same_again_for_nothing(
     with page.expect_download() as got:
         page.locator("#answer").get_by_role("button", name="JSON").click()
     assert json.loads(got.value.path().read_text())["rows"] == again.to_dict()["rows"]
+    with page.expect_download() as got:
+        page.locator("#answer").get_by_role("button", name="Parquet").click()
+    assert got.value.suggested_filename == "answer.parquet"
+    table = pq.read_table(got.value.path())
+    assert table["n"].to_pylist() == [row["n"]["estimate"] for row in again.rows]
+    assert api.budget()["remaining"] == left
     sql_text, python, shell, curl = page.locator("#answer .take pre").all_text_contents()
     assert sql_text == sql
     monkeypatch.setenv("VOILE_TOKEN", place.tokens["builder"])

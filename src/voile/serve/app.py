@@ -306,7 +306,7 @@ class Endpoints:
         return answer({"status": "ok"})
 
     async def query(self, caller: Token, body: Body, request: Request) -> Response:
-        """Answers a question, or says what it would cost; as JSON, CSV or Arrow, by Accept."""
+        """Answers a question, or says what it would cost; as JSON or a table, by Accept."""
         form = formats.wanted(request.headers.get("accept"))
         who, asked = await self._admitted(caller, body)
         made = await self._answerer.answer(who, asked)

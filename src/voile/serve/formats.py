@@ -1,4 +1,4 @@
-"""Answers in the form that a request asks for with Accept: JSON, CSV, or a stream of Arrow."""
+"""Answers in the form that a request asks for with Accept: JSON, CSV, Arrow or Parquet."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from voile.remote.client import Reply
 from voile.serve import examples
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
-KNOWN = (JSON, CSV, ARROW)
+PARQUET = "application/vnd.apache.parquet"
+KNOWN = (JSON, CSV, ARROW, PARQUET)
 TABLES: Mapping[str, Any] = {
     CSV: {"schema": {"type": "string"}, "example": examples.CSV},
     ARROW: {"schema": {"type": "string", "format": "binary"}},
+    PARQUET: {"schema": {"type": "string", "format": "binary"}},
 }
 """What the OpenAPI document says of answers that are tables."""
 
@@ -67,16 +69,31 @@ def rendered(made: bytes | None, kind: str) -> Response:
     }
     if kind == CSV:
         return Response(answer.to_csv(), media_type=CSV, headers=headers)
-    return Response(arrow_stream(answer, data), media_type=ARROW, headers=headers)
+    made_of = parquet_file if kind == PARQUET else arrow_stream
+    return Response(made_of(described(answer, data)), media_type=kind, headers=headers)
 
 
-def arrow_stream(answer: Any, data: Mapping[str, Any]) -> bytes:
-    """The rows as a stream of Arrow, whose metadata (`voile`) have all that is no row."""
-    import pyarrow as pa  # noqa: PLC0415  (most answers are JSON)
-
+def described(answer: Any, data: Mapping[str, Any]) -> Any:
+    """The rows as a table of Arrow, whose metadata (`voile`) have all that is no row."""
     about = {key: value for key, value in data.items() if key != "rows"}
     said = {b"voile": json.dumps(about, ensure_ascii=False).encode()}
-    table, file = answer.to_arrow().replace_schema_metadata(said), io.BytesIO()
+    return answer.to_arrow().replace_schema_metadata(said)
+
+
+def arrow_stream(table: Any) -> bytes:
+    """A table as a stream of Arrow."""
+    import pyarrow as pa  # noqa: PLC0415  (most answers are JSON)
+
+    file = io.BytesIO()
     with pa.ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)
+    return file.getvalue()
+
+
+def parquet_file(table: Any) -> bytes:
+    """A table as a file of Parquet."""
+    import pyarrow.parquet as pq  # noqa: PLC0415  (most answers are JSON)
+
+    file = io.BytesIO()
+    pq.write_table(table, file)
     return file.getvalue()

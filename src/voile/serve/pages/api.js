@@ -16,7 +16,7 @@ export const session = {
   forget() { sessionStorage.removeItem(KEPT); },
 };
 
-async function request(path, options) {
+async function request(path, options, read = (response) => response.json()) {
   let response;
   try {
     response = await fetch(path, {
@@ -29,7 +29,7 @@ async function request(path, options) {
   }
   let found = null;
   try {
-    found = await response.json();
+    found = await (response.ok ? read(response) : response.json());
   } catch (error) {
     if (error.name === "AbortError") throw error;
   }
@@ -40,6 +40,11 @@ async function request(path, options) {
 }
 
 export const get = (path, signal) => request(path, { method: "GET", signal });
+
+// The same answer once more, which is free, as a file of another kind.
+export const fetched = (asked, kind) => request("/query", {
+  method: "POST", body: JSON.stringify(asked), headers: { "Content-Type": "application/json", Accept: kind },
+}, (response) => response.blob());
 
 export const post = (path, body, signal) => request(path, {
   method: "POST", signal, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },

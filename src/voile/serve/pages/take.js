@@ -1,7 +1,8 @@
 // An answer to take along: files, a link, and the same question in Python, in a shell and for curl.
 // Asking again is free, so that all of these come to the same numbers.
 
-import { el } from "./dom.js";
+import { fetched } from "./api.js";
+import { el, problem, replace } from "./dom.js";
 
 const ENDS = { estimate: "", stderr: "_stderr", low: "_low", high: "_high" };
 const isEstimate = (value) => value !== null && typeof value === "object" && "estimate" in value;
@@ -60,12 +61,26 @@ export function linked() {
   return { sql: found.get("sql") || "", rows: found.get("rows") || "all", confidence: found.get("confidence") || "" };
 }
 
+function save(name, blob) {
+  const address = URL.createObjectURL(blob);
+  el("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
 function file(label, name, content, kind) {
-  return el("button", { type: "button", class: "small-button", onclick: () => {
-    const address = URL.createObjectURL(new Blob([content], { type: kind }));
-    el("a", { href: address, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10000);
-  } }, label);
+  return el("button", { type: "button", class: "small-button", onclick: () => save(name, new Blob([content], { type: kind })) }, label);
+}
+
+// Parquet is made by the server, which gives the same numbers again.
+function parquet(asked, failed) {
+  return el("button", { type: "button", class: "small-button", onclick: async () => {
+    replace(failed);
+    try {
+      save("answer.parquet", await fetched(asked, "application/vnd.apache.parquet"));
+    } catch (error) {
+      replace(failed, problem(error));
+    }
+  } }, "Parquet");
 }
 
 function copied(button, text) {
@@ -79,10 +94,12 @@ function copied(button, text) {
 export function take(reply, asked) {
   const copy = (label, text) => el("button", { type: "button", class: "small-button",
     onclick: (event) => copied(event.currentTarget, text) }, label);
+  const failed = el("div", { role: "alert" });
   return el("div", { class: "take" }, el("div", { class: "panel-buttons" },
     file("CSV", "answer.csv", csv(reply), "text/csv"),
     file("JSON", "answer.json", JSON.stringify(reply, null, 2), "application/json"),
-    copy("Copy a link", link(asked))),
+    parquet(asked, failed),
+    copy("Copy a link", link(asked))), failed,
   Object.entries(texts(asked)).map(([title, text]) => el("details", {}, el("summary", {}, title),
     el("pre", { tabindex: "0" }, text), copy("Copy", text))),
   el("p", { class: "small" }, "VOILE_TOKEN holds your token. To ask again is free."));
