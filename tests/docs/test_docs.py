@@ -3,9 +3,9 @@
 A page's blocks run in order in one temporary folder. In ```console and ```bash blocks, lines that
 begin with `$ voile` are run; a trailing `# exit 1` states another exit code than 0. What stands
 below such a line must be printed, but for its numbers and for `…`; in a block whose fence says
-`varies`, coins decide about words, too. ```python blocks share a namespace. A block whose fence
-says `file=NAME` is written to that file. Blocks in an HTML comment run too: that is how a page sets
-up what it need not show.
+`varies`, coins decide about words, too. ```python blocks share a namespace, with blocks whose
+fence says `cell`: cells of a notebook. A block whose fence says `file=NAME` is written to that
+file. Blocks in an HTML comment run too: that is how a page sets up what it need not show.
 """
 
 from __future__ import annotations
@@ -59,6 +59,10 @@ class Block:
     @property
     def text(self) -> str:
         return "".join(f"{line}\n" for line in self.lines)
+
+    @property
+    def is_cell(self) -> bool:
+        return "cell" in self.info.split()
 
     @property
     def file(self) -> str | None:
@@ -128,12 +132,21 @@ def stop(served: list[subprocess.Popen[str]]) -> None:
         process.communicate(timeout=20)
 
 
+def run_cell(text: str, namespace: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    """A cell of a notebook, where magic words work; the page's namespace is the notebook's."""
+    shell_class = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell
+    if not shell_class.initialized():
+        request.addfinalizer(shell_class.clear_instance)
+    shell = shell_class.instance(user_ns=namespace)
+    shell.run_cell(text).raise_error()
+
+
 def title(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
 def runs(block: Block) -> bool:
-    return bool(block.file or block.language == "python" or list(commands(block)))
+    return bool(block.file or block.is_cell or block.language == "python" or list(commands(block)))
 
 
 LONG = (
@@ -169,6 +182,8 @@ def test_every_command_and_every_python_block_runs(
             # Empty lines in front make tracebacks point at the page.
             code = compile("\n" * (block.start - 1) + block.text, str(page), "exec")
             exec(code, namespace)  # noqa: S102  (the project's own documentation)
+        if block.is_cell:
+            run_cell(block.text, namespace, request)
         for arguments, expected, line in commands(block):
             if arguments[-1] == "&":
                 served.append(background(arguments[:-1], tmp_path))

@@ -223,7 +223,8 @@ def show_reply(reply: Reply, *, as_csv: bool, as_json: bool) -> None:
         show(reply.to_dict(), None)
         return
     show_answer(reply.estimates, output=None, as_csv=as_csv, as_json=False)
-    took = f"charged {reply.charged:,}" if reply.charged else "free: it was answered before"
+    free = "free: it was answered before" if reply.numbers else "free: it is public"
+    took = f"charged {reply.charged:,}" if reply.charged else free
     say(f"{took}; {reply.remaining:,} left")
 
 
