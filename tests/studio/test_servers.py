@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import time
 import urllib.request
@@ -20,7 +21,8 @@ from tests.support.running import voile as run
 from tests.support.serving import begun, served, table
 from voile import serve
 from voile.errors import UsageError
-from voile.studio.pages import AreaVisit, Form
+from voile.progress import Silent
+from voile.studio.pages import AreaVisit, Form, ScreenPage, rendered
 from voile.studio.project import Project, write_project
 from voile.studio.screens import servers
 from voile.studio.state import Studio
@@ -98,12 +100,55 @@ def test_the_command_that_is_shown_begins_the_same_server(
     assert first["variance"] == second["variance"]
 
 
+FURTHER = {"called": "folk", "id_column": "id", "counter": "elsewhere.counter", "anytime": "yes",
+           "clamp": "yes"}  # fmt: skip
+
+
+def test_every_option_of_serve_init_is_in_the_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOILE_REGISTER", str(tmp_path / "register.sqlite"))
+    monkeypatch.chdir(tmp_path)
+    write_people(tmp_path / "people.csv")
+    codebook = [{"name": "age", "kind": "integer", "range": [30, 60]},
+                {"name": "ill", "kind": "categorical", "values": ["yes", HOSTILE]}]  # fmt: skip
+    project = Project(source="people.csv", roles={"id": "identifier"}, codebook="declared",
+                      attributes=codebook)  # fmt: skip
+    write_project(tmp_path / "people.voile-project", project)
+    values = {**servers.DEFAULTS, "project": "people.voile-project", "name": "a", **FURTHER}
+    asking = visit(tmp_path, **values)
+    source, reading, options = servers.chosen(asking, values)
+    servers.begin_task(Silent(), folder=str(tmp_path / "b"), source=source, reading=reading,
+                       options=json.loads(json.dumps(options)))  # fmt: skip
+    call = servers.begin_call(asking, values)
+    assert str(tmp_path) not in call.command()
+    (tmp_path / "elsewhere.counter").unlink(missing_ok=True)
+    assert run(*shlex.split(call.command())[1:]).returncode == 0
+    (tmp_path / "elsewhere.counter").unlink(missing_ok=True)
+    exec(call.python().replace("'a'", "'c'", 1), {})  # noqa: S102
+    for name in "abc":
+        made = json.loads((tmp_path / name / "server.json").read_text())
+        assert (made["name"], made["id_column"], made["anytime"]) == ("folk", "id", True)
+        assert made["counter"] == str(tmp_path / "elsewhere.counter")
+    page = servers.listing(asking)
+    assert isinstance(page, ScreenPage)
+    cheaper = servers.listing(visit(tmp_path, **{**values, "anytime": ""}))
+    assert isinstance(cheaper, ScreenPage)
+    assert page.context["cost"]["stderr"] > cheaper.context["cost"]["stderr"]
+    html = rendered("servers.html", {"studio": asking.studio, **page.context})
+    for name, value in FURTHER.items():
+        assert re.search(rf'name="{name}"[^>]*(value="{value}"|checked)', html), name
+    ledger = {"ledger": "postgresql://localhost/ledgers"}
+    assert servers.chosen(asking, {**values, **ledger})[2]["ledger"] == ledger["ledger"]
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [({"queries": "many"}, "no number"), ({"delta": "x"}, "no number"), ({"table": ""}, "no table"),
      ({"table": "nowhere.csv"}, "no file"), ({"name": "../x"}, "no name"),
      ({"project": "../x.voile-project"}, "not in this folder"), ({"subsets": "old"}, "NAME=SQL"),
-     ({"table": "postgresql://u:pw@h/d::t"}, "password")],
+     ({"table": "postgresql://u:pw@h/d::t"}, "password"),
+     ({"ledger": "postgresql://u:pw@h/d"}, "password")],
 )  # fmt: skip
 def test_wrong_forms_are_refused(fields: dict[str, str], words: str, tmp_path: Path) -> None:
     write_people(tmp_path / "people.csv")

@@ -67,7 +67,7 @@ def begin(
     id_column: str | None = None,
     subsets: Mapping[str, str] | None = None,
     ledger: str | None = None,
-    counter: Path | None = None,
+    counter: str | Path | None = None,
     clamp: bool = False,
     null_text: Sequence[str] = (),
     progress: Progress | None = None,
@@ -237,9 +237,9 @@ def following(promise: NoisyAnswers) -> list[Guarantee]:
     return found
 
 
-def outside(counter: Path | None) -> str | None:
+def outside(counter: str | Path | None) -> str | None:
     """The counter's absolute path: the server may be run from any folder."""
-    return None if counter is None else str(counter.absolute())
+    return None if counter is None else str(Path(counter).absolute())
 
 
 def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:

@@ -18,6 +18,7 @@ FLAGS = {
     "output": "-o",
     "file": "--from",
     "subsets": "--subset",
+    "id_column": "--id",
 }
 """Options that a command calls otherwise than Python."""
 WITHOUT_FLAG = {"method": "--method"}

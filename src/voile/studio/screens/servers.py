@@ -32,7 +32,8 @@ NOISES = {
 DEFAULTS: Mapping[str, str] = {
     "name": "", "table": "", "project": "", "queries": "100", "promise": "delta", "delta": "1",
     "eta": "1e-6", "epsilon": "1", "epsilon_delta": "1e-9", "noise": "binomial", "person": "",
-    "per_person": "", "subsets": "", "columns": "",
+    "per_person": "", "subsets": "", "columns": "", "called": "", "id_column": "", "ledger": "",
+    "counter": "", "anytime": "", "clamp": "",
 }  # fmt: skip
 
 
@@ -115,7 +116,8 @@ def foreseen(visit: AreaVisit, values: Mapping[str, str]) -> dict[str, Any]:
     try:
         promised = promise_of(values)
         rows = number(values["per_person"], "rows of one person") if values["per_person"] else 1
-        cost = serve.planned(**promised, noise=values["noise"], per_person=rows)
+        ends = {"anytime": bool(values["anytime"])}
+        cost = serve.planned(**promised, **ends, noise=values["noise"], per_person=rows)
     except VoileError as error:
         return {"cost": None, "wrong": error, "call": None}
     return {"cost": cost, "wrong": None, "call": begin_call(visit, values)}
@@ -128,8 +130,9 @@ def begin_call(visit: AreaVisit, values: Mapping[str, str]) -> ShownCall:
     except VoileError:  # not all fields are filled yet
         source, reading, options = "TABLE", {}, promise_of(values)
     shown = seen_from(source, visit.studio.folder)
-    if "schema" in options:
-        options["schema"] = seen_from(options["schema"], visit.studio.folder)
+    for name in ("schema", "counter"):
+        if name in options:
+            options[name] = seen_from(options[name], visit.studio.folder)
     imports = "import voile.serve"
     table: str = shown
     if reading:
@@ -256,6 +259,7 @@ def chosen(
         options["person"] = values["person"]
         if values["per_person"]:
             options["per_person"] = number(values["per_person"], "rows of one person")
+    options |= further(visit, values)
     if subsets := subsets_of(values["subsets"]):
         options["subsets"] = subsets
     if columns := [name.strip() for name in values["columns"].split(",") if name.strip()]:
@@ -271,6 +275,18 @@ def chosen(
         given = str(visit.studio.folder / Path(given).expanduser())
         check_table_file(Path(given.partition("::")[0]))
     return given, {}, options
+
+
+def further(visit: AreaVisit, values: Mapping[str, str]) -> dict[str, Any]:
+    """What most servers leave as it is: names, ids, where the ledger is, and two switches."""
+    found: dict[str, Any] = {}
+    for field, name in (("called", "name"), ("id_column", "id_column"), ("ledger", "ledger")):
+        if values[field]:
+            found[name] = values[field]
+    check_address(values["ledger"])
+    if values["counter"]:
+        found["counter"] = str(visit.studio.folder / Path(values["counter"]).expanduser())
+    return found | {name: True for name in ("anytime", "clamp") if values[name]}
 
 
 def from_project(
@@ -290,7 +306,10 @@ def from_project(
         own = {"person": options["person"], "rows_per_person": options.get("per_person")}
         project = project.model_copy(update=own)
     with declared(project, columns, codebook_place(opened)) as schema:
-        options = {**server_options(project, columns, schema=schema), **options}
+        taken = server_options(project, columns, schema=schema)
+    if "columns" in taken:  # ids are asked about no more than who is a person
+        taken["columns"] = [name for name in taken["columns"] if name != options.get("id_column")]
+    options = {**taken, **options}
     return opened.source, project.reading, options
 
 
