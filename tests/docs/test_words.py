@@ -24,7 +24,7 @@ MATHEMATICS = DOCS / "mathematics"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 RETIRED = {
     r"wish(?:es|ed)?": "ask for, request",
-    r"told(?! (?:apart|so|the|to)\b)": "disclosed, known",
+    r"told(?!\s+(?:apart|so|the|to)\b)": "disclosed, known",
     r"rooms?": "space; a package, a folder, a place",
     r"houses?": "package, folder, place",
     r"(?<!fair )coins?(?! toss)": "random choice, random number, noise",
@@ -59,14 +59,16 @@ def retired(text: str, kept: str | None = None) -> list[str]:
 
 
 def prose(page: Path) -> str:
-    """What a page says, without comments, code in a line, and where links lead."""
+    """What a page says, without comments, changes of code, code in a line, and where links lead."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         text = "\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "markdown")
     if page == CONTRIBUTING:
         text = re.sub(r"^\|.*\|$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"<!--.*?-->|^```\{toctree\}.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"<!--.*?-->|^```(?:\{toctree\}|diff).*?^```", "", text, flags=re.DOTALL | re.MULTILINE
+    )
     return re.sub(r"(?<!`)`[^`\n]+`(?!`)|\]\([^)]*\)", "", text)
 
 
