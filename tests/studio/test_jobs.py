@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from voile.studio.jobs import Job, Jobs
+from voile.studio.pages import rendered
+from voile.studio.screens import promise
+from voile.studio.work import ReportedProgress
 
 
 @pytest.fixture
@@ -92,6 +95,31 @@ def test_the_id_says_nothing_of_the_arguments(jobs: Jobs) -> None:
     one = jobs.start("table.inspect", arguments("a.csv"), title="")
     other = jobs.start("table.inspect", arguments("b.csv"), title="")
     assert one.id != other.id and "csv" not in one.id
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "said"),
+    [(0, 0, ""), (0, 1, ""), (2, 5, "2 of 5"), (9, 5, "5 of 5"), (430, 1000, "43 %")],
+)
+def test_how_far_a_job_is(done: int, total: int, said: str) -> None:
+    job = Job("id", "a.b", "Trying", what="trial 3: reading", done=done, total=total)
+    html = rendered("job.html", {"job": job})
+    assert job.measure == said
+    assert f"trial 3: reading{', ' * bool(said)}{said}, 0 s" in html
+    assert ("value=" in html) == bool(said)
+
+
+def test_trials_say_which_of_them_is_made_and_its_step() -> None:
+    lines: list[Any] = []
+    table: dict[str, Any] = {"source": "dataset:scores", "reading": {}, "stamp": [], "choices": {}}
+    promise.trials_task(
+        ReportedProgress(lines.append), **table, questions=[], method="full-table",
+        points=[{"epsilon": 1.0}, {"epsilon": 2.0}],
+    )  # fmt: skip
+    assert {line["total"] for line in lines} == {2}
+    second = [line for line in lines if line["what"].startswith("trial 2: ")]
+    assert second and second[-1]["done"] == 1
+    assert any(line["what"].startswith("trial 1: ") and line["done"] == 0 for line in lines)
 
 
 def test_secret_arguments_are_not_kept(jobs: Jobs) -> None:

@@ -110,7 +110,8 @@ def test_every_option_of_serve_init_is_in_the_form(
     monkeypatch.setenv("VOILE_REGISTER", str(tmp_path / "register.sqlite"))
     monkeypatch.chdir(tmp_path)
     write_people(tmp_path / "people.csv")
-    codebook = [{"name": "age", "kind": "integer", "range": [30, 60]},
+    codebook: list[dict[str, Any]] = [
+                {"name": "age", "kind": "integer", "range": [30, 60]},
                 {"name": "ill", "kind": "categorical", "values": ["yes", HOSTILE]}]  # fmt: skip
     project = Project(source="people.csv", roles={"id": "identifier"}, codebook="declared",
                       attributes=codebook)  # fmt: skip

@@ -25,6 +25,8 @@ KEPT = 64
 """Jobs whose results are kept; the oldest goes first."""
 AT_ONCE = 1.5
 """Seconds that a page waits for work that is mostly short."""
+COUNTED = 50
+"""Parts up to which they are counted; more are told in per cent."""
 LAST_WORDS = 2000
 """Characters of what a process said before it failed."""
 
@@ -85,6 +87,15 @@ class Job:
     def per_cent(self) -> int | None:
         """How far it is; None where that is not known."""
         return min(100, 100 * self.done // self.total) if self.total > 1 else None
+
+    @property
+    def measure(self) -> str:
+        """How far it is, in words: so many of a few parts, else per cent; empty where not known."""
+        if self.per_cent is None:
+            return ""
+        if self.total <= COUNTED:
+            return f"{min(self.done, self.total)} of {self.total}"
+        return f"{self.per_cent} %"
 
     @property
     def seconds(self) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from voile.errors import PromiseError, UsageError, VoileError
 from voile.evaluate.beside import answers_beside
 from voile.evaluate.felt import felt_error
 from voile.evaluate.losses import losses
-from voile.progress import Silent
+from voile.progress import Progress
 from voile.studio.calls import CLASS_METHODS
 from voile.studio.trying import TriedTable
 
@@ -17,11 +18,32 @@ LARGE = 0.3
 """Populations of this share of the rows: what is large enough to be looked at quickly."""
 
 
+@dataclass(frozen=True)
+class PartProgress:
+    """The work on one of several parts: which part it is, and the step within it."""
+
+    whole: Progress
+    part: int
+    """From 1."""
+    parts: int
+    what: str
+
+    def start(self, what: str, total: int) -> None:
+        """A step within the part begins; what is done are the parts before."""
+        del total
+        self.whole.start(f"{self.what} {self.part}: {what}", self.parts)
+        self.whole.advance(self.part - 1)
+
+    def advance(self, count: int) -> None:
+        """Only whole parts are counted."""
+
+
 def measured_trial(
     tried: TriedTable,
     method: str,
     options: Mapping[str, Any],
     questions: Sequence[str],
+    progress: Progress,
     *,
     seed: int,
     counts: bool = False,
@@ -35,7 +57,7 @@ def measured_trial(
     anyway = {"yes": True} if method == "auto" else {}
     try:
         with tried.release(
-            method, {**options, **anyway}, Silent(), seed=seed, questions=questions
+            method, {**options, **anyway}, progress, seed=seed, questions=questions
         ) as release:
             found["words"] = release.promise_in_short
             found["asked"] = [asked(release, tried.table, sql) for sql in questions]

@@ -43,6 +43,7 @@ class ReportedProgress:
         """A step begins."""
         self._what, self._total, self._done = what, total, 0
         self._say()
+        self._last = 0.0  # what is done already may follow at once
 
     def advance(self, count: int) -> None:
         """So many more parts are done."""

@@ -69,18 +69,18 @@ def measure_task(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """A trial release of each candidate: what it promises and costs."""
     del stamp
-    from voile.studio.measuring import measured_trial  # noqa: PLC0415  (used in tasks alone)
+    from voile.studio.measuring import PartProgress, measured_trial  # noqa: PLC0415  (for tasks)
 
     tried = tried_table(source, reading, choices)
     progress.start("measuring", len(candidates))
     found = []
-    for one in candidates:
+    for part, one in enumerate(candidates, start=1):
+        step = PartProgress(progress, part, len(candidates), "candidate")
         found.append(
             measured_trial(
-                tried, one["method"], one["options"], questions, seed=SEED, counts=True
+                tried, one["method"], one["options"], questions, step, seed=SEED, counts=True
             )
-        )  # fmt: skip
-        progress.advance(1)
+        )
     return found
 
 

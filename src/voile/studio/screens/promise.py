@@ -149,18 +149,18 @@ def trials_task(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """A trial release at each of some points: what it promises, loses and answers."""
     del stamp
-    from voile.studio.measuring import measured_trial  # noqa: PLC0415  (used in tasks alone)
+    from voile.studio.measuring import PartProgress, measured_trial  # noqa: PLC0415  (for tasks)
 
     tried = tried_table(source, reading, choices)
     progress.start("trying", len(points))
     found = []
-    for options in points:
+    for part, options in enumerate(points, start=1):
+        step = PartProgress(progress, part, len(points), "trial")
         found.append(
             measured_trial(
-                tried, method, options, questions, seed=SEED, counts=method == "conjuncts"
+                tried, method, options, questions, step, seed=SEED, counts=method == "conjuncts"
             )
         )
-        progress.advance(1)
     return found
 
 
