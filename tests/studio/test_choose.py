@@ -27,6 +27,7 @@ from tests.support.running import voile as run_voile
 from voile.errors import UsageError, VoileError
 from voile.evaluate.losses import losses
 from voile.evaluate.planning import compare_methods
+from voile.foreign import ENDINGS
 from voile.progress import Silent
 from voile.schema import Schema
 from voile.schema.schema import read_codebook
@@ -274,6 +275,8 @@ def test_the_start_has_its_command_and_python(visit: Visit) -> None:
     studio, looking = page.calls
     assert studio.command() == f"voile studio {visit.studio.folder}"
     runs(looking)
+    html = rendered("start.html", {"studio": visit.studio, **page.context})
+    assert all(ending in html for ending in ENDINGS)
 
 
 def test_a_view_is_planned_and_attacked_by_commands(visit: Visit, folder: Path) -> None:
@@ -436,6 +439,23 @@ def test_nothing_is_published_where_nothing_may_leave(visit: Visit, need: str) -
     promise.answer(posted(visit, need="6"))
     again = publish.show(visit)
     assert isinstance(again, Reply) and again.context["rehearsal"] is not None
+
+
+@pytest.mark.parametrize("codebook", ["learnt", "table"])
+def test_the_rehearsal_says_what_the_release_may_have_otherwise(
+    visit: Visit, folder: Path, codebook: str
+) -> None:
+    visit.change(options={"epsilon": 8.0}, method="full-table", codebook=codebook)
+    page = publish.show(visit)
+    assert isinstance(page, Reply)
+    job = ended(page.context["rehearsal"])
+    assert job.ok, job.error
+    again = publish.show(visit)
+    assert isinstance(again, Reply)
+    html = rendered("publish.html", {"open": visit.open, "project": visit.project,
+                                     **again.context})  # fmt: skip
+    assert "its noise is another" in html and folder.exists()
+    assert ("another number of figures" in html) == (codebook == "learnt")
 
 
 @pytest.mark.usefixtures("folder")

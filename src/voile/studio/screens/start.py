@@ -8,7 +8,7 @@ from typing import Any
 
 from voile.datasets import DATASETS
 from voile.errors import UsageError, VoileError
-from voile.foreign import WORKBOOKS
+from voile.foreign import SPSS, STATA, WORKBOOKS, R
 from voile.studio.calls import ShownCall
 from voile.studio.pages import Area, AreaVisit, Go, Reply, ScreenPage
 from voile.studio.project import ENDING, check_address, read_project
@@ -46,6 +46,8 @@ def show(visit: AreaVisit) -> Reply | None:
     return ScreenPage(
         "start.html",
         {
+            "foreign": {"workbooks": ", ".join(WORKBOOKS), "spss": ", ".join(SPSS),
+                        "stata": ", ".join(STATA), "r": ", ".join(R)},
             "practice": first,
             "more_practice": [one for one in listed if one not in first],
             "projects": projects[:RECENT],
