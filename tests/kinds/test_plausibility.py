@@ -19,9 +19,10 @@ from tests.support.running import voile as run
 from tests.support.soak import rounds
 from voile.errors import ReleaseError
 from voile.kinds import plausibility
+from voile.kinds.looks import EndRuns, PendingRun, TupleCounts, ascending, runs
 from voile.kinds.plausibility import FALSE_ALARM, Surprise, cells_for, lower_tail, upper_tail
 from voile.kinds.verification import examine
-from voile.kinds.views.plausibility import ascending, expected_repeated, expected_tuples
+from voile.kinds.views.plausibility import expected_repeated, expected_tuples
 from voile.mechanisms import Shaped
 from voile.release import Release
 from voile.schema import TupleIndex
@@ -29,6 +30,39 @@ from voile.schema.index import Product, whole_parts
 
 ADULT = "dataset:adult/frontier"
 COLUMNS = ["age", "workclass", "education", "marital_status"]
+
+
+# ---------------------------------------------------------------------- tuples of many files
+
+
+@pytest.mark.parametrize("sizes", [(5, 7), (2**40, 3, 2**40)])
+def test_tuples_are_counted_over_files_and_tasks(sizes: tuple[int, ...]) -> None:
+    """A tuple may go on in the next task, and through tasks that show nothing else."""
+    index = TupleIndex(sizes)
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        codes = [draw.integers(0, min(size, 4), 60) for size in sizes]
+        keys = np.sort(index.encode(codes))
+        whole = TupleCounts(())
+        for tuples, copies in runs([index.decode(keys)], index):
+            whole.add(tuples, copies)
+        cuts = np.sort(draw.integers(0, len(keys) + 1, 9))
+        counted = TupleCounts(())
+        pending = PendingRun(index, counted)
+        for part in np.split(keys, cuts):
+            ends = EndRuns(len(sizes))
+            batches = [index.decode(some) for some in np.array_split(part, 3)]
+            for tuples, copies in ends.without(runs(batches, index)):
+                counted.add(tuples, copies)
+            for end, many in zip(ends.tuples, ends.copies, strict=True):
+                pending.add([np.array([code]) for code in end], int(many))
+        pending.close()
+        assert counted.repeated.tolist() == whole.repeated.tolist()
+        assert whole.repeated[0] == len(np.unique(keys))
+        with pytest.raises(ReleaseError, match="in the order of the domain"):
+            late = PendingRun(index, counted)
+            for key in (keys[-1:], keys[:1]):
+                late.add([np.asarray(code) for code in index.decode(key)], 1)
 
 
 # ---------------------------------------------------------------------- the bounds

@@ -96,6 +96,24 @@ def test_what_needs_no_coins_there_is_published(address: str, table: Path, kind:
     assert files(there) == files(here)
 
 
+def test_columns_are_looked_at_there(address: str, table: Path) -> None:
+    """With what travels alone: each look is a job of its own."""
+    there, here = voile.read(SparkSource(address, str(table))), voile.read(str(table))
+    assert there.duplicates(NAMES) == here.duplicates(NAMES) > 0
+    assert there.duplicates(["sex"]) == here.duplicates(["sex"])
+    assert there.null_counts(NAMES) == here.null_counts(NAMES) == {}
+    assert there.complete_rows(NAMES) == 3000
+    assert there.different_combinations(NAMES) == here.different_combinations(NAMES)
+    for one, other in zip(there.profiles(NAMES), here.profiles(NAMES), strict=True):
+        assert (one.values, one.counts, one.low) == (other.values, other.counts, other.low)
+    schema = here.infer(NAMES, "error")
+    there.check_kinds(schema)
+    assert there.rounded(schema) == here.rounded(schema)
+    assert there.different_tuples(schema, drop_nulls=False) == here.different_tuples(
+        schema, drop_nulls=False
+    )
+
+
 def test_a_release_is_asked_there(address: str, table: Path) -> None:
     release = voile.perturb(str(table), 0.5, simulate_seed=1)
     sql = "select sex, count(*) from people where age < 21 group by sex"

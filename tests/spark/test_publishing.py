@@ -166,7 +166,14 @@ def test_other_formats_that_the_cluster_reads(tmp_path: Path) -> None:
     explicit = voile.read(SparkSource(LOCAL, f"csv:{tmp_path / 'rows.csv'}"))
     assert len(explicit) == 3 and explicit.name == "rows"
     session_ = cluster_at(LOCAL).session
-    session_.read.parquet(str(written(tmp_path))).createOrReplaceTempView("in_the_catalogue")
+    rows = session_.read.parquet(str(written(tmp_path)))
+    for kind in ("delta", "iceberg"):
+        place = tmp_path / kind / "people"
+        rows.write.format(kind).save(str(place))
+        lake = voile.read(SparkSource(LOCAL, f"{kind}:{place}"))
+        assert (len(lake), lake.name, lake.kind("x")) == (2, "people", "integer")
+    assert len(voile.read(SparkSource(LOCAL, f"{tmp_path / 'delta' / 'people'}/"))) == 2
+    rows.createOrReplaceTempView("in_the_catalogue")
     assert len(voile.read(SparkSource(LOCAL, "in_the_catalogue"))) == 2
 
 

@@ -31,11 +31,13 @@ from voile.engines.spark.row_jobs import EncodeRows
 from voile.engines.spark.rows import SparkRows
 from voile.engines.spark.session import Cluster, cluster_at, packed_modules
 from voile.errors import ReleaseError, UsageError, VoileError
-from voile.kinds import staging, stored
+from voile.kinds import looks, staging, stored
 from voile.kinds.manifest import MANIFEST, SIGNATURE
 from voile.kinds.parts import LookAtParts, PartTerms
+from voile.kinds.perturbed import plausibility as row_plausibility
 from voile.kinds.stored import MARKER, clean_remote, put_remote
 from voile.kinds.verification import examine, verify
+from voile.kinds.views import plausibility as view_plausibility
 from voile.release import Release, sign
 from voile.signing import SigningKey
 from voile.storage import StoredFolder
@@ -237,16 +239,103 @@ def test_statistics_are_seen_where_the_rows_lie(view: Any, tmp_path: Path) -> No
             open_(folder.as_uri(), engine="local")
 
 
-def test_too_many_rows_are_not_looked_at(
+BOUNDS: dict[str, Any] = {"method": "alphabeta", "prior": 0.02, "posterior": 0.3}
+MANY: dict[str, dict[str, Any]] = {
+    "view": BOUNDS,
+    "view, shaped": {
+        "method": "alphabeta",
+        "prior": 0.02,
+        "retention": 0.5,
+        "noise_prior": "product",
+    },
+    "set": {**BOUNDS, "rows": "set", "distinct": True},
+}
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are too many to be brought here: whoever tries fails."""
+    monkeypatch.setattr(staging, "MOST_LOOKED_AT", 10)
+
+    def brought(*_: Any) -> Any:
+        raise AssertionError("all rows were brought here")
+
+    monkeypatch.setattr(Release, "_rows_here", property(brought))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What was counted of rows: of each set of cells, and of tuples by how often they repeat."""
+    found: list[Any] = []
+    for module, name in ((view_plausibility, "repetitions"), (row_plausibility, "surprise")):
+        known = getattr(module, name)
+
+        def noted(one: Any, *more: Any, known: Any = known, **named: Any) -> Any:
+            cells = getattr(one, "cells", [one])
+            repeated = getattr(one, "repeated", np.zeros(0)).tolist()
+            found.append((repeated, [some.seen.tolist() for some in cells]))
+            return known(one, *more, **named)
+
+        monkeypatch.setattr(module, name, noted)
+    return found
+
+
+@pytest.mark.parametrize("kind", [*MANY, "perturbed"])
+def test_many_rows_are_counted_where_they_lie(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[Any],
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    """As they are counted here: however files are dealt out, and with tuples at their ends."""
+    monkeypatch.setattr("voile.kinds.views.writing.RANGE_ROWS", 1)
+    monkeypatch.setattr("voile.kinds.perturbed.writing.FILE_ROWS", 300)
+    monkeypatch.setattr("voile.kinds.perturbed.writing.BLOCK_ROWS", 100)
+    monkeypatch.setattr(looks, "AT_A_TIME", 70)
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.integers(0, 20, 1500), "y": rng.choice([*"abcdefgh"], 1500),
+                         "z": rng.integers(0, 30, 1500)})  # fmt: skip
+    how: dict[str, Any] = {"name": "t", "simulate_seed": 1, "to": tmp_path / "made.voile"}
+    if kind == "perturbed":
+        made = voile.perturb(rows, 0.5, **how)
+    else:
+        made = voile.publish(rows, **MANY[kind], **how)
+    assert len([file for file in made.manifest.files if file.rows]) > 3
+    counted.clear()
+    made.check_plausible()
+    known = counted.copy()
+    assert known
+    release = voile.open(put(made, tmp_path), engine="local")
+    request.getfixturevalue("far")
+    for tasks in (1, 3, 64):
+        monkeypatch.setattr(looks, "MOST_TASKS", tasks)
+        counted.clear()
+        assert release.check_plausible()
+        assert counted == known
+
+
+@pytest.mark.usefixtures("far")
+def test_many_rows_that_no_chance_makes_are_seen(view: Any, rows: Any, tmp_path: Path) -> None:
+    flat = forged(rows, tmp_path / "flat.voile", lambda t: t.set_column(0, "x", [[0] * len(t)]))
+    found = examine(flat.as_uri(), engine="local")
+    assert found.whole and found.rows_plausible is False, found.problems
+    turned = forged(view, tmp_path / "turned.voile", FORGED["another order"][0])
+    with pytest.raises(ReleaseError, match="in the order of the domain"):
+        verify(turned.as_uri(), engine="local")
+
+
+@pytest.mark.usefixtures("far")
+def test_many_rows_that_change_while_they_are_counted(
     view: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = put(view, tmp_path)
-    monkeypatch.setattr(staging, "MOST_LOOKED_AT", 10)
-    found = examine(url, engine="local")
-    assert found.ok and found.rows_plausible is None
-    assert "too many to be brought here" in (found.rows_unseen or "")
-    assert examine(url).rows_plausible
-    assert examine(view.path, engine="local").rows_plausible
+    release = voile.open(put(view, tmp_path), engine="local")
+    flip(tmp_path / "there.voile" / PART)
+    with pytest.raises(ReleaseError, match=f"{PART} was changed after the release was written"):
+        release.check_plausible()
+    (tmp_path / "there.voile" / PART).unlink()
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        release.check_plausible()
+    monkeypatch.setattr(looks.CountRows, "__call__", lambda *_: iter(()))
+    with pytest.raises(ReleaseError, match="did not count all rows"):
+        release.check_plausible()
 
 
 def test_signatures_come_along(view: Any, tmp_path: Path) -> None:

@@ -94,29 +94,7 @@ def check(release: Release, *, plausible: bool = True) -> None:
     with refusing_misfits():
         release.check_terms()
         if plausible:
-            looked_at(release)
-
-
-def looked_at(release: Release) -> bool:
-    """Whether its rows were looked at, and are what the stated mechanism makes."""
-    return not too_far(release) and release.check_plausible()
-
-
-def too_far(release: Release) -> bool:
-    """Whether rows lie elsewhere, and are too many to be brought here."""
-    from voile.kinds.staging import MOST_LOOKED_AT  # noqa: PLC0415  (it verifies)
-
-    return bool(release.left) and release.manifest.rows > MOST_LOOKED_AT
-
-
-def unseen(release: Release) -> str:
-    """Why the rows were not looked at."""
-    if too_far(release):
-        return (
-            f"the rows were not looked at because {release.manifest.rows:,} are too many to be "
-            "brought here from where they are counted"
-        )
-    return release.unseen
+            release.check_plausible()
 
 
 def check_whole(release: Release) -> None:
@@ -171,7 +149,7 @@ def examine(
         terms = passes(release.check_terms)
     if terms:
         seen: list[bool] = []
-        plausible = passes(lambda: seen.append(looked_at(release)))
+        plausible = passes(lambda: seen.append(release.check_plausible()))
         plausible = None if seen == [False] else plausible
     return Verification(
         release=str(path),
@@ -180,7 +158,7 @@ def examine(
         whole=whole,
         terms=terms,
         rows_plausible=plausible,
-        rows_unseen=unseen(release) if terms and plausible is None else None,
+        rows_unseen=release.unseen if terms and plausible is None else None,
         signed_by=signed.signed_by if whole else unsigned,
         signatures=signed.signatures,
         simulated=release.manifest.simulated,

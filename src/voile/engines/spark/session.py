@@ -68,7 +68,8 @@ SAME_PYTHON = "use the same Python on both sides (PYSPARK_PYTHON on the executor
 CARRIED = (
     "__init__.py", "arrays.py", "arrow.py", "compiled.py", "errors.py", "files.py", "formulas.py",
     "storage.py", "system", "units.py", "progress.py", "client", "engines", "estimate",
-    "kinds/__init__.py", "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py", "kinds/views",
+    "kinds/__init__.py", "kinds/parquet.py", "kinds/parts.py", "kinds/footers.py",
+    "kinds/looks.py", "kinds/plausibility.py", "kinds/views",
     "kinds/perturbed", "kinds/marginals", "learning", "noise", "options", "privacy",
     "register/__init__.py", "register/places.py", "register/hashes.py", "register/gathering.py",
     "schema",
@@ -592,6 +593,7 @@ def address_of(session: Any) -> str:
 # ---------------------------------------------------------------------- errors
 
 
+LACKING = re.compile(r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)")
 TRACEBACK = "Traceback (most recent call last)"
 LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
 
@@ -626,7 +628,9 @@ def what_helps(text: str) -> str:
         return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
     if "PYTHON_VERSION_MISMATCH" in text:
         return SAME_PYTHON
-    if missing := re.search(r"No module named '(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)", text):
+    if missing := re.search(
+        r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)", text
+    ):
         return f"install {missing[1] or missing[2]} in the Python of the executors"
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
         return NAMED

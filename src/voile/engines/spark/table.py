@@ -9,9 +9,9 @@ import datetime as dt
 import json
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -27,7 +27,6 @@ from voile.engines.jobs import (
     KeyCounts,
     RowJob,
     TypedJob,
-    grouped,
     in_order,
 )
 from voile.engines.spark import SparkSource, without_secrets
@@ -52,6 +51,7 @@ from voile.engines.spark.work import (
     Reading,
     RoundedCounts,
     SaltRow,
+    TypedRows,
     TypedWork,
     complete,
     typed_batch,
@@ -630,31 +630,6 @@ def changed(name: str, rows: int, found: int) -> TableError:
         f"table {name!r} had {rows:,} rows when it was counted, and {found:,} when they were read",
         hint="nothing was released; publish a table or snapshot that does not change",
     )
-
-
-@dataclass(frozen=True)
-class TypedRows:
-    """Rows with the values that would be published: of equal ones of a batch, one."""
-
-    types: tuple[Any, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the columns."""
-        return tuple(f"c{i}" for i in range(len(self.types)))
-
-    @property
-    def output(self) -> pa.Schema:
-        """The columns, and how often a row occurs."""
-        fields = [pa.field(n, kind) for n, kind in zip(self.names, self.types, strict=True)]
-        return pa.schema([*fields, pa.field(SUM, pa.int64())])
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Of each batch its different rows."""
-        for batch in batches:
-            ones = arrow_array(np.ones(batch.num_rows, np.int64))
-            columns = [*batch.columns, ones]
-            yield grouped([pa.Table.from_arrays(columns, schema=self.output)], self.output)
 
 
 def whole_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -26,6 +26,7 @@ from voile.engines.jobs import (
     PartWriter,
     RowJob,
     TypedJob,
+    grouped,
     key_columns,
     key_names,
     keys_in,
@@ -164,6 +165,31 @@ class TypedWork:
         )
         for part in self.job(typed):
             yield from part.to_batches()
+
+
+@dataclass(frozen=True)
+class TypedRows:
+    """Rows with the values that would be published: of equal ones of a batch, one."""
+
+    types: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(f"c{i}" for i in range(len(self.types)))
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns, and how often a row occurs."""
+        fields = [pa.field(n, kind) for n, kind in zip(self.names, self.types, strict=True)]
+        return pa.schema([*fields, pa.field(SUM, pa.int64())])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Of each batch its different rows."""
+        for batch in batches:
+            ones = arrow_array(np.ones(batch.num_rows, np.int64))
+            columns = [*batch.columns, ones]
+            yield grouped([pa.Table.from_arrays(columns, schema=self.output)], self.output)
 
 
 def typed_batch(

@@ -9,6 +9,7 @@ public, or take replacements from their own values, have no such law and are lef
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +19,14 @@ from voile.kinds.perturbed.retention import Local, WholeRows
 from voile.kinds.plausibility import DomainCells, Surprise, cells_for, judge, lower_tail
 
 if TYPE_CHECKING:
-    from voile.engines.rows import ReleaseRows
     from voile.kinds.perturbed.release import LocalRelease
 
 
-def check_perturbed(release: LocalRelease, rows: ReleaseRows) -> bool:
-    """Refuse rows that the noise cannot have made; False where no column can be looked at."""
+def check_perturbed(release: LocalRelease, count: Callable[[Sequence[DomainCells]], None]) -> bool:
+    """Refuse rows that the noise cannot have made; False where no column can be looked at.
+
+    `count` counts the rows of cells, wherever they lie.
+    """
     replaced = replaced_shares(release.mechanism)
     masses = [m for m, _ in replaced]
     # A cell of several columns is reached with all their chances to be replaced.
@@ -31,9 +34,7 @@ def check_perturbed(release: LocalRelease, rows: ReleaseRows) -> bool:
     cells = cells_for(release.schema.names, masses, release.rows * share, release.rows)
     if not cells:
         return False
-    for codes in rows.coded():
-        for some in cells:
-            some.add(codes)
+    count(cells)
     shares = [share for _, share in replaced]
     whole = isinstance(release.mechanism, WholeRows)
     judge([surprise(some, shares, release.rows, whole=whole) for some in cells])

@@ -147,9 +147,19 @@ class LocalRelease(Release):
 
     def check_plausible(self) -> bool:
         """Look for the values that replacing leaves; collected rows are what clients sent."""
+        from voile.kinds.looks import count_there, lie_far
         from voile.kinds.perturbed.plausibility import check_perturbed
+        from voile.kinds.plausibility import DomainCells
 
-        return not self.manifest.parameters.collected and check_perturbed(self, self._rows_here)
+        def count(cells: Sequence[DomainCells]) -> None:
+            if lie_far(self):
+                count_there(self, cells, None)
+                return
+            for codes in self._rows_here.coded():
+                for some in cells:
+                    some.add(codes)
+
+        return not self.manifest.parameters.collected and check_perturbed(self, count)
 
     @property
     def unseen(self) -> str:

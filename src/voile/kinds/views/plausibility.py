@@ -15,14 +15,14 @@ the few tuples above the cap have too much. It is exact where noise is even with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import ReleaseError
+from voile.kinds.looks import REPEATED, TupleCounts
 from voile.kinds.plausibility import (
     ColumnParts,
     DomainCells,
@@ -34,21 +34,20 @@ from voile.kinds.plausibility import (
 from voile.kinds.views.deviation import geometric_scale
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
-from voile.schema import TupleIndex
-from voile.schema.index import Codes, Keys
+from voile.schema.index import Codes
 
 if TYPE_CHECKING:
-    from voile.engines.rows import ReleaseRows
     from voile.kinds.views.release import ViewRelease
 
 ROUNDED = 1e-9
 """By which sums of floats may be off, at most."""
-REPEATED = 12
-"""Multiplicities that are looked at: noise that repeats a tuple so often is rare."""
 
 
-def check_view(release: ViewRelease, rows: ReleaseRows) -> None:
-    """Refuse rows in another order than the domain's, or that the noise cannot have made."""
+def check_view(release: ViewRelease, count: Callable[[TupleCounts], None]) -> None:
+    """Refuse rows in another order than the domain's, or that the noise cannot have made.
+
+    `count` counts the different tuples that are shown, wherever the rows lie.
+    """
     least, most = noise_between(release)
     names, sizes = release.schema.names, release.schema.sizes
     shape = release.mechanism if isinstance(release.mechanism, Shaped) else None
@@ -57,8 +56,7 @@ def check_view(release: ViewRelease, rows: ReleaseRows) -> None:
     cells = cells_for(names, list(sizes), float(expected[0]), release.manifest.rows)
     means = expected_tuples(cells, sizes, least, shape)
     counted = TupleCounts(cells)
-    for codes, copies in runs(rows, TupleIndex(sizes)):
-        counted.add(codes, copies)
+    count(counted)
     multiset = release.mechanism.form == "multiset"
     if not multiset and counted.repeated[1]:
         raise ReleaseError(
@@ -82,63 +80,6 @@ def noise_between(release: ViewRelease) -> tuple[float, float]:
         most = mechanism.floor + mechanism.cap
         return mechanism.floor / (1 + mechanism.floor), most / (1 + most)
     return mechanism.noise, mechanism.noise
-
-
-# ----------------------------------------------------------------------
-# what the view shows: different tuples, and how often each
-
-
-@dataclass(eq=False)
-class TupleCounts:
-    """How many tuples are shown so often or more, and where they lie."""
-
-    cells: Sequence[DomainCells]
-
-    def __post_init__(self) -> None:
-        self.repeated = np.zeros(REPEATED, np.int64)
-        """At place j, the tuples that are shown more than j times."""
-
-    def add(self, codes: Sequence[Codes], copies: Codes) -> None:
-        """Count different tuples, each with its number of copies."""
-        for cells in self.cells:
-            cells.add(codes)
-        often = np.bincount(np.minimum(copies, REPEATED), minlength=REPEATED + 1)
-        self.repeated += np.cumsum(often[::-1])[::-1][1:]
-
-
-def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Codes]]:
-    """The different tuples in the order of the domain, with the number of copies of each."""
-    last: Keys | None = None
-    held = 0  # copies of the last tuple, which the next batch may go on with
-    for codes in rows.coded():
-        keys = index.encode(codes)
-        if not len(keys):
-            continue
-        joined = keys if last is None else np.concatenate([last, keys])
-        if not ascending(joined):
-            raise ReleaseError("data/ is not in the order of the domain")
-        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-        copies = np.diff(np.append(starts, len(keys)))
-        if last is not None:
-            if keys[0] == last[0]:
-                copies[0] += held
-            else:
-                yield index.decode(last), np.array([held])
-        held, last = int(copies[-1]), keys[-1:]
-        yield [code[starts[:-1]] for code in codes], copies[:-1]
-    if last is not None:
-        yield index.decode(last), np.array([held])
-
-
-def ascending(keys: Keys) -> bool:
-    """Whether keys are in order; those of several words are compared word by word."""
-    words = keys[:, None] if keys.dtype.kind == "u" else keys.view(">u8").reshape(len(keys), -1)
-    equal = np.ones(len(keys) - 1, np.bool_)
-    for word in words.T:
-        if (equal & (word[1:] < word[:-1])).any():
-            return False
-        equal &= word[1:] == word[:-1]
-    return True
 
 
 # ----------------------------------------------------------------------
