@@ -338,6 +338,19 @@ def test_where_ends_of_bins_do_not_say_it_nothing_is_certain(sql: str, classes: 
     assert classes.query(f"select {sql} as x from t").rows[0]["x"].certain is None
 
 
+def test_the_interval_of_a_square_is_that_of_its_root_squared() -> None:
+    """Of T² it is (T̂ ± z)², to second order, where T̂ errs by 1 and is far from 0."""
+    root = 1000.0
+    found = bent(
+        lambda at: 2 * at, np.array([root**2]), np.array([[root]]), np.ones((1, 1, 1)),
+        np.array([2 * root]),
+    )  # fmt: skip
+    low, high = found.interval(0.95)
+    z = 1.959963984540054
+    assert low[0] == pytest.approx((root - z) ** 2, abs=0.01)
+    assert high[0] == pytest.approx((root + z) ** 2, abs=0.01)
+
+
 def test_a_bend_is_no_narrower_than_its_standard_error() -> None:
     """Covariances that do not agree made a variance of next to nothing, and a lean without end."""
     totals, covariances = np.array([[100.0, 10.0]]), np.array([[[4.0, 2.0], [2.0, 1.0]]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import secrets
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +35,15 @@ def test_same_key_same_words_other_purpose_other_words() -> None:
         Key.fresh().stream("keep", 3),
     ):
         assert other.words(8).tolist() != words
+
+
+def test_a_fresh_key_is_of_the_systems_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 32 of them, anew for each key: a key that is the same twice is known."""
+    assert Key.fresh().derived("keep") != Key.fresh().derived("keep")
+    monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(range(count)))
+    known = Key(bytes(range(32)), simulated=False)
+    assert Key.fresh().derived("keep") == known.derived("keep")
+    assert not Key.fresh().simulated
 
 
 def test_words_do_not_depend_on_how_many_are_asked_for_at_a_time() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ledgers import begun, question
-from voile.errors import UsageError
+from voile.errors import UsageError, VoileError
 from voile.serve.ledger import (
     Budget,
     Event,
@@ -27,6 +27,8 @@ from voile.serve.ledger import (
 )
 from voile.serve.ledger.accounts import look_up
 from voile.serve.ledger.base import LOST
+from voile.serve.ledger.sql_ledger import attempt
+from voile.serve.ledger.store import Run
 from voile.serve.setting import LEDGER, Setting
 
 Home = tuple[Path, Setting]
@@ -152,6 +154,42 @@ def test_what_cannot_be_written_is_refused_alone(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="cannot take this"):
         ledger.record("ann", [dataclasses.replace(question(1), answer="\ud800")])
     assert ledger.record("ann", [question(1)]).budgets.everyone.used == 1
+
+
+def test_what_cannot_be_written_is_refused_whole(ledger: Ledger) -> None:
+    """The second entry fails: the first, which was written before, is neither kept nor charged."""
+    broken = dataclasses.replace(question(2), answer="\ud800")
+    with pytest.raises(LedgerError, match="cannot take this"):
+        ledger.record("ann", [question(1), broken])
+    assert ledger.entries() == []
+    assert ledger.find([question(1).key]) == {}
+    assert ledger.budgets("ann").everyone.used == 0
+
+
+@pytest.mark.parametrize("error", [UsageError("no"), sqlite3.IntegrityError("no")])
+def test_nothing_of_a_refused_job_stays(error: Exception) -> None:
+    """Of jobs in one transaction, those that are done stay, and those that are refused do not."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as base:
+
+        def run(sql: str, *values: object) -> list[tuple[object, ...]]:
+            return base.execute(sql, values).fetchall()
+
+        def job(number: int, *, refused: bool) -> object:
+            def work(run: Run) -> int:
+                run("INSERT INTO jobs VALUES (?)", number)
+                if refused:
+                    raise error
+                return number
+
+            return attempt(run, work, lambda _: False)
+
+        run("CREATE TABLE jobs (number)")
+        run("BEGIN")
+        outcomes = [job(1, refused=False), job(2, refused=True), job(3, refused=False)]
+        run("COMMIT")
+        assert (outcomes[0], outcomes[2]) == (1, 3)
+        assert isinstance(outcomes[1], VoileError)
+        assert run("SELECT number FROM jobs ORDER BY number") == [(1,), (3,)]
 
 
 def test_a_steward_may_not_answer(home: Home) -> None:

@@ -183,6 +183,24 @@ def test_wrong_questions_are_refused(release: MarginalRelease) -> None:
         release.query("select count(*) from people where nothing = 3")
 
 
+@pytest.mark.parametrize(
+    ("confidence", "quantile"), [(0.5, 0.67448975), (0.95, 1.95996398), (0.9999, 3.89059189)]
+)
+@pytest.mark.parametrize("refine", [None, False])
+def test_intervals_are_as_wide_as_their_confidence_says(
+    release: MarginalRelease, refine: bool | None, confidence: float, quantile: float
+) -> None:
+    """Half as wide as that quantile of the normal law in standard errors; a ratio's a little more.
+
+    The sums err by a tenth of themselves or less, so that Fieller bends ratios by 1 % at most.
+    """
+    sql = "select sum(dose) as s, sum(dose) - count(*) as d, avg(dose) as a from people where sick"
+    found = release.query(sql, confidence, refine=refine).to_pandas().iloc[0]
+    for name, slack in (("s", 1e-6), ("d", 1e-6), ("a", 0.01)):
+        half = (found[f"{name}_high"] - found[f"{name}_low"]) / 2
+        assert half / found[f"{name}_stderr"] == pytest.approx(quantile, rel=slack)
+
+
 def test_intervals_of_tables_alone_cover(frame: pd.DataFrame) -> None:
     """0.95 intervals without the model, over releases: at least 93 %.
 
