@@ -17,6 +17,9 @@ import pytest
 from tests.serve.test_serve_questions import DOMAIN, VALUES, asking, key, some_rows
 from tests.support.answered import asker_of
 from tests.support.soak import rounds
+from voile.query import parse
+from voile.query.predicate import as_node
+from voile.query.text import written
 from voile.serve import canonical
 from voile.serve.ledger.base import Entry
 
@@ -219,3 +222,10 @@ def test_groups_that_an_earlier_version_stored_are_found_in_its_order(
         assert reply.charged == 0
         for row in reply.answer.rows:
             assert row["n"].value == numbers[row["debt"], row["h"]]
+
+
+@pytest.mark.parametrize("sql", [*REWRITTEN, *NEAR, "select count(*) from t where true and null"])
+def test_a_condition_is_in_words_what_its_tree_is(sql: str) -> None:
+    predicate = parse(sql, DOMAIN, called="t").predicate
+    if predicate is not None:  # it may stand in the total itself
+        assert canonical.in_words(predicate) == written(as_node(predicate))

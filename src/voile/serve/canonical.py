@@ -41,6 +41,19 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def in_words(predicate: Predicate) -> str:
+    """A condition in the dialect of questions, as `as_node` has it, from how its atoms are written.
+
+    Writing its whole tree again took one part in fifteen of the time to read a question.
+    """
+    if isinstance(predicate, Atom):
+        return f"TRY({predicate.canonical})"
+    if not predicate.parts:
+        return "TRUE" if isinstance(predicate, And) else "FALSE"
+    word = " AND " if isinstance(predicate, And) else " OR "
+    return f"({word.join(map(in_words, predicate.parts))})"
+
+
 # ---------------------------------------------------------------------- on all columns at once
 
 

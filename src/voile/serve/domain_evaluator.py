@@ -26,12 +26,12 @@ from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.predicate import Atom, Expression, Predicate, Term, as_node, wording
+from voile.query.predicate import Atom, Expression, Predicate, Term, wording
 from voile.query.query import Query
 from voile.query.rows import RowSums
-from voile.query.text import refusal, written
+from voile.query.text import refusal
 from voile.schema import Schema
-from voile.serve.canonical import Truth, simplified
+from voile.serve.canonical import Truth, in_words, simplified
 
 # ---------------------------------------------------------------------- domain evaluator
 
@@ -141,7 +141,7 @@ class DomainEvaluator:
 
     def written(self, predicate: Predicate) -> str:
         """A condition in the dialect of questions."""
-        return written(as_node(predicate))
+        return in_words(predicate)
 
     def labels(
         self, groups: tuple[Expression, ...], expected: GroupedSum | None

@@ -37,7 +37,7 @@ from voile.query.predicate import And, Atom, Expression, Or, Predicate, atoms, b
 from voile.query.query import Query
 from voile.query.text import shortened, single_select, sql_of
 from voile.schema import Attribute, Range, Schema, Values
-from voile.serve.canonical import simplified
+from voile.serve.canonical import in_words, simplified
 from voile.serve.question import (
     Question,
     QuestionTotal,
@@ -542,10 +542,7 @@ class FrameTables:
 
     def written(self, predicate: Predicate) -> str:
         """A condition in the dialect of questions, as `DomainEvaluator.written` has it."""
-        if isinstance(predicate, Atom):
-            return f"TRY({predicate.canonical})"
-        word = " AND " if isinstance(predicate, And) else " OR "
-        return f"({word.join(map(self.written, predicate.parts))})"
+        return in_words(predicate)
 
 
 class ShapeReader:
