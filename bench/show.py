@@ -15,7 +15,7 @@ from bench.child import QUIET
 from bench.machine import described, machine
 from bench.result import Result, Unit
 
-WIDTH = 156
+WIDEST = 1000
 
 
 def quantity(value: float | None, unit: Unit) -> str:
@@ -122,8 +122,10 @@ def plain(value: object) -> str:
 
 def show(results: Sequence[Result], *, quick: bool) -> None:
     """Print the table."""
-    # Lines that a narrow terminal breaks are easier to read than columns of single words.
-    Console(width=max(Console().width, WIDTH)).print(table(results, quick=quick))
+    shown = table(results, quick=quick)
+    # Lines that a narrow terminal breaks are easier to read than numbers that are cut off.
+    needed = Console(width=WIDEST).measure(shown).maximum
+    Console(width=max(Console().width, needed)).print(shown)
 
 
 def as_json(results: Sequence[Result], *, quick: bool) -> str:
