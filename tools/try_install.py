@@ -38,12 +38,19 @@ PUBLISHED: dict[str, tuple[str, ...]] = {
     "perturbed": ("perturb", *SMALL, "--retention", "0.5"),
 }  # fmt: skip
 """A command for each kind of release."""
+OWN = ("perturb", *SMALL, "--retention", "0.9", "-o", "own.voile")
+"""A release that the core makes."""
+SELECT = f"""
+import sqlalchemy as sa
+with sa.create_engine("voile:///own.voile").connect() as connection:
+    assert len(connection.execute(sa.text({COUNT!r})).all()) == 2
+"""
 STEWARDS = ("scipy", "numba", "llvmlite", "altair", "vl_convert", "fastapi", "sklearn", "pyspark")
 """Packages that the core does without."""
 EXTRA_COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "core": [
         ("--help",), ("datasets",), ("inspect", TABLE), ("register",),
-        ("keygen", "me.key"), ("perturb", *SMALL, "--retention", "0.9", "-o", "own.voile"),
+        ("keygen", "me.key"), OWN,
         ("sign", "own.voile", "me.key"), ("verify", "own.voile"), ("query", "own.voile", COUNT),
     ],
     "publish": [
@@ -59,10 +66,21 @@ EXTRA_COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "mining": [("rules", "{perturbed}", "--columns", "sex,race")],
     "dp": [("serve", "init", "counts", "--table", TABLE, "--queries", "5",
             "--delta", "1", "--noise", "gaussian")],
+    "files": [OWN, ("export", "own.voile", "-o", "own.dta"), ("inspect", "own.dta")],
+    "sqlalchemy": [OWN, ("python", "-c", SELECT)],
+    "spark": [OWN, ("export", "own.voile", "-o", "own.parquet"),
+              ("inspect", "own.parquet", "--spark", "local")],
 }  # fmt: skip
 """What an environment of this extra must do; {kind} is a release of that kind."""
+NOBODY = "postgresql://me@127.0.0.1:1/none"
+UNREACHED = {
+    "postgres": [("register", "--register", NOBODY), ("inspect", f"{NOBODY}::people")],
+}
+"""What comes as far as a server that does not answer: psycopg asks, and then ADBC."""
 WITH = {"dp": "server,dp", "plots": "plots"}
 """Extras that are of use beside others only."""
+BESIDE = {"spark": ["pysail"]}
+"""What an extra is tried with: a server of Spark Connect without Java."""
 LACKING = ("publish", *SMALL, "-o", "none.voile")
 """What the core refuses, with what to install."""
 
@@ -94,14 +112,15 @@ class Environment:
         self.program = str(scripts / ("voile.exe" if os.name == "nt" else "voile"))
         extras = "" if extra == "core" else f"[{WITH.get(extra, extra)}]"
         run([self.interpreter, "-m", "pip", "install", "--quiet", "--no-compile",
-             f"voile{extras} @ {wheel.as_uri()}"])  # fmt: skip
+             f"voile{extras} @ {wheel.as_uri()}", *BESIDE.get(extra, [])])  # fmt: skip
 
     def voile(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command, with a register of its own."""
+        """Run a command, or Python, with a register of its own."""
         own = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # a second start has compiled modules
         clean = {name: value for name, value in os.environ.items() if name not in own}
+        called = [self.interpreter] if arguments[0] == "python" else [self.program, arguments[0]]
         return subprocess.run(
-            [self.program, *arguments], cwd=self.work, check=False, capture_output=True,
+            [*called, *arguments[1:]], cwd=self.work, check=False, capture_output=True,
             text=True, encoding="utf-8",
             env=clean | {"VOILE_REGISTER": str(self.work / "register.db")},
         )  # fmt: skip
@@ -142,11 +161,16 @@ def run(command: Sequence[str]) -> str:
 
 
 def tried(
-    environment: Environment, found: Found, name: str, *arguments: str, code: int = 0
+    environment: Environment,
+    found: Found,
+    name: str,
+    *arguments: str,
+    code: int = 0,
+    words: str = "",
 ) -> None:
     """Run a command, and note whether it did what it should."""
     done = environment.voile(*arguments)
-    if done.returncode == code and "Traceback" not in done.stderr:
+    if done.returncode == code and "Traceback" not in done.stderr and words in done.stderr:
         found.done.append(name)
     else:
         found.failed.append(
@@ -167,10 +191,13 @@ def use(environment: Environment, releases: Path) -> Found:
     found = Found(environment.python, environment.extra, environment.megabytes(), 0.0, None)
     if environment.extra == "publish":
         make_releases(environment, found, releases)
-    for command in EXTRA_COMMANDS.get(environment.extra, [("--help",)]):
+    for command in EXTRA_COMMANDS.get(environment.extra, []):
         given = [word.format(**{kind: releases / f"{kind}.voile" for kind in PUBLISHED})
                  if word.startswith("{") else word for word in command]  # fmt: skip
         tried(environment, found, " ".join(command), *given)
+    for command in UNREACHED.get(environment.extra, []):
+        words = "Connection refused"
+        tried(environment, found, " ".join(command), *command, code=1, words=words)
     if environment.extra == "core":
         use_core(environment, found, releases)
     if not (environment.folder / "share" / "man" / "man1" / "voile.1").is_file():
