@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 import voile
 from tests.studio.conftest import RunningStudio, started
 from tests.support.browser import needs_browser, tab
+from tests.support.paths import ROOT
 from tests.support.soak import SOAK
 from voile.studio.project import read_project
 
@@ -27,19 +28,31 @@ MINUTES = 5
 pytestmark = needs_browser
 
 
-def messy(path: Path) -> None:
-    """A clinic's export: semicolons, decimal commas, NA, and a number for each patient."""
+def patients() -> Iterator[list[Any]]:
+    """A header, and rows with decimal commas, NA, and a number for each patient."""
     coins = random.Random(11)  # noqa: S311
+    yield ["patient_id", "age", "sex", "ward", "weight", "outcome"]
+    for number in range(ROWS):
+        weight = f"{coins.gauss(75, 12):.1f}".replace(".", ",")
+        yield [
+            f"P{number:06d}", coins.randint(18, 90), coins.choice("fm"),
+            coins.choice(["north", "south", "east", "NA"]), weight,
+            coins.choices(["home", "moved", "died"], [8, 3, 1])[0],
+        ]  # fmt: skip
+
+
+def messy(path: Path) -> None:
+    """A clinic's export, with semicolons."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file, delimiter=";")
-        lines.writerow(["patient_id", "age", "sex", "ward", "weight", "outcome"])
-        for number in range(ROWS):
-            weight = f"{coins.gauss(75, 12):.1f}".replace(".", ",")
-            lines.writerow([
-                f"P{number:06d}", coins.randint(18, 90), coins.choice("fm"),
-                coins.choice(["north", "south", "east", "NA"]), weight,
-                coins.choices(["home", "moved", "died"], [8, 3, 1])[0],
-            ])  # fmt: skip
+        csv.writer(file, delimiter=";").writerows(patients())
+
+
+def workbook(path: Path) -> None:
+    """The same as a workbook, with weights as texts."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in patients():
+        book.active.append(row)
+    book.save(path)
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +80,12 @@ def at_rest(page: Page) -> None:
 
 def upload(page: Page, running: RunningStudio, name: str) -> str:
     """Choose the file under a name of its own; the address of its project."""
-    content = (running.folder / "source.csv").read_bytes()
-    page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": content})
+    content = (running.folder / f"source{Path(name).suffix}").read_bytes()
+    file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.set_input_files("#file", file)  # type: ignore[arg-type]
     page.wait_for_url("**/p/**")
     at_rest(page)
-    return f"{running.base}/p/{name.removesuffix('.csv')}"
+    return f"{running.base}/p/{Path(name).stem}"
 
 
 def prepare(page: Page) -> None:
@@ -99,30 +113,47 @@ def publish(page: Page, url: str, name: str, *, sign: bool) -> None:
     page.get_by_text("Verified as a stranger would").wait_for(timeout=150_000)
 
 
-def test_from_a_messy_file_to_a_signed_release_and_an_answer(
+def test_from_a_messy_workbook_to_a_signed_release_and_an_answer(
     page: Page, running: RunningStudio
 ) -> None:
-    begun = time.monotonic()
-    url = upload(page, running, "clinic.csv")
-    project = running.folder / "clinic.voile-project"
+    """The walk of docs/walks/data-officer.md: what that page prints bold is on these screens."""
+    workbook(running.folder / "source.xlsx")
+    begun, said = time.monotonic(), list[str]()
+
+    def look() -> None:
+        said.append(" ".join((page.locator("body").text_content() or "").split()))
+
+    url = upload(page, running, "ward.xlsx")
+    project = running.folder / "ward.voile-project"
     assert read_project(project).roles["patient_id"] == "identifier"
+    look()
     prepare(page)
     chosen = read_project(project)
     assert chosen.reading["na"] is True and chosen.nulls == "as-value"
+    look()
     page.goto(f"{url}/promise")
     at_rest(page)
-    publish(page, url, "clinic.voile", sign=True)
+    look()
+    page.goto(f"{url}/publish")
+    page.get_by_text("What has left before").wait_for(timeout=150_000)
+    look()
+    publish(page, url, "ward.voile", sign=True)
+    look()
     release = voile.verify(
-        running.folder / "clinic.voile", signer=(running.folder / "clinic.key.pub").read_text()
+        running.folder / "ward.voile", signer=(running.folder / "ward.key.pub").read_text()
     )
     assert "patient_id" not in release.schema.names and release.manifest.registered
+    walk = (ROOT / "docs" / "walks" / "data-officer.md").read_text(encoding="utf-8")
+    bold = [" ".join(one.split()) for one in re.findall(r"\*\*(.+?)\*\*", walk, re.DOTALL)]
+    assert bold.pop(0) == "bold" and len(bold) > 20
+    assert not [label for label in bold if not any(label in screen for screen in said)]
 
-    sql = "select count(*) from clinic where sex = 'f'"
+    sql = "select count(*) from ward where sex = 'f'"
     page.get_by_role("button", name="Explore the release").click()
-    page.wait_for_url("**/r/clinic**")
-    page.goto(f"{running.base}/r/clinic?sql={quote(sql)}")
+    page.wait_for_url("**/r/ward**")
+    page.goto(f"{running.base}/r/ward?sql={quote(sql)}")
     expect(page.locator("#answer .take")).to_be_visible(timeout=60_000)
-    answer = voile.open(running.folder / "clinic.voile").query(sql)
+    answer = voile.open(running.folder / "ward.voile").query(sql)
     shown = (page.locator(".big .value").text_content() or "").replace(",", "")
     assert float(shown) == pytest.approx(answer.value, abs=0.5)
     with (running.folder / "source.csv").open(encoding="utf-8") as file:
@@ -132,22 +163,22 @@ def test_from_a_messy_file_to_a_signed_release_and_an_answer(
 
 
 def test_the_same_with_classes(page: Page, running: RunningStudio) -> None:
-    url = upload(page, running, "ward.csv")
+    url = upload(page, running, "wing.csv")
     prepare(page)
     page.goto(f"{url}/promise")
     at_rest(page)
     page.get_by_label(re.compile("A rule, a contract")).check()
     at_rest(page)
     expect(page.locator(".need.chosen")).to_contain_text("A rule, a contract")
-    publish(page, url, "ward.voile", sign=False)
-    release = voile.verify(running.folder / "ward.voile")
+    publish(page, url, "wing.voile", sign=False)
+    release = voile.verify(running.folder / "wing.voile")
     parameters: Any = release.manifest.parameters
     assert set(parameters.qi) == {"age", "sex", "ward"} and parameters.sensitive == ["outcome"]
     ((smallest,),) = duckdb.execute(
         f"select min(n) from (select count(*) n from '{release.path}/data/*.parquet' "
         f"group by {parameters.class_column})"
     ).fetchall()
-    assert smallest >= read_project(running.folder / "ward.voile-project").options["k"]
+    assert smallest >= read_project(running.folder / "wing.voile-project").options["k"]
 
 
 def test_two_tabs_and_a_reload_lose_nothing(running: RunningStudio, browser: Browser) -> None:
