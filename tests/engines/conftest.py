@@ -9,7 +9,7 @@ import atexit
 import datetime as dt
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.engines.scattered import Scattered
+from tests.spark.cluster import ApacheSpark, turn
+from tests.spark.conftest import apache_spark  # noqa: F401  (a fixture)
+from tests.support.soak import SOAK
 from voile.engines.registry import Engine, engines
 from voile.engines.rows import ReleaseRows
 from voile.engines.spark import Spark, SparkSource
@@ -31,23 +34,27 @@ from voile.kinds.parquet import write_part
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
 
-class OnSail(Spark):
-    """Spark's engine with Sail in this process for releases as well."""
+@dataclass(frozen=True)
+class OnCluster(Spark):
+    """Spark's engine with one cluster for releases as well: Sail in this process, or Apache's."""
+
+    address: str = LOCAL
 
     def open_rows(
         self, parts: Sequence[Path], schema: Schema, *, scores: Any = None, beside: Any = None
     ) -> ReleaseRows:
         from voile.engines.spark.rows import SparkRows
 
-        return SparkRows(cluster_at(LOCAL), [str(p) for p in parts], schema, scores, beside)
+        cluster = cluster_at(self.address)
+        return SparkRows(cluster, [str(p) for p in parts], schema, scores, beside)
 
 
-def files_of(rows: pa.Table) -> object:
-    """A file that Sail reads, of several row groups where rows are many."""
+def files_of(rows: pa.Table, address: str = LOCAL) -> SparkSource:
+    """A file that a cluster on this machine reads, of several row groups where rows are many."""
     folder = Path(tempfile.mkdtemp(prefix="voile-test-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     pq.write_table(rows, folder / "table.parquet", row_group_size=1000)
-    return SparkSource(LOCAL, str(folder / "table.parquet"))
+    return SparkSource(address, str(folder / "table.parquet"))
 
 
 SOURCES: dict[str, Callable[[pa.Table], object]] = {
@@ -84,6 +91,8 @@ class Tables:
         return rows.take(pc.sort_indices(rows, sort_keys=keys))
 
     def table(self, rows: pa.Table) -> Table:
+        if isinstance(self.engine, OnCluster):
+            return self.engine.table_type()(files_of(rows, self.engine.address))
         return self.engine.table_type()(SOURCES[self.engine.name](rows))
 
     def rows(
@@ -97,12 +106,22 @@ class Tables:
         return self.engine.open_rows(files, schema, **more)
 
 
-TESTED = [OnSail() if engine.name == "spark" else engine for engine in engines()]
+TESTED = [OnCluster() if engine.name == "spark" else engine for engine in engines()]
+APACHE = pytest.param(
+    "apache", id="apache", marks=pytest.mark.skipif(not SOAK, reason="runs in a soak")
+)
 
 
-@pytest.fixture(params=[*TESTED, Scattered()], ids=lambda engine: engine.name)
-def made(request: pytest.FixtureRequest) -> Tables:
-    return Tables(request.param)
+@pytest.fixture(params=[*TESTED, Scattered(), APACHE], ids=lambda engine: engine.name)
+def made(request: pytest.FixtureRequest) -> Iterator[Tables]:
+    """Apache Spark is started where a soak finds Java and `.spark`; one worker asks at a time."""
+    if request.param != "apache":
+        yield Tables(request.param)
+        return
+    spark: ApacheSpark = request.getfixturevalue("apache_spark")
+    with turn(spark.folder / "turn"):
+        spark.await_executors()
+        yield Tables(OnCluster(spark.address))
 
 
 def people(count: int, seed: int = 0, *, nulls: float = 0.1) -> pa.Table:

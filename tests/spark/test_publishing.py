@@ -580,7 +580,7 @@ JOBS = (
     "voile.engines.spark.work", "voile.engines.spark.vault", "voile.engines.jobs",
     "voile.engines.column_jobs", "voile.kinds.views.writing", "voile.kinds.views.shaped",
     "voile.kinds.perturbed.writing", "voile.kinds.marginals.place_sums", "voile.noise.subkeys",
-    "voile.register.gathering",
+    "voile.register.gathering", "voile.kinds.looks",
 )  # fmt: skip
 
 
