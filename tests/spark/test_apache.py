@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import subprocess
 import sys
 import threading
@@ -22,7 +23,8 @@ import voile
 from tests.engines.conftest import people
 from tests.spark.cluster import EXECUTORS, ApacheSpark
 from tests.support.soak import SOAK
-from voile.engines.spark import SparkSource
+from voile.engines.spark import SparkSource, session
+from voile.engines.spark.members import SparkMembers
 from voile.engines.spark.session import cluster_at
 from voile.kinds.people import PURPOSE
 from voile.noise import Key
@@ -211,7 +213,10 @@ def test_no_key_is_in_plans_event_logs_pages_or_files_of_the_cluster(
     assert sealed and openers
     assert any(openers[0] in plan for plan in plans), "the search can find what is in a plan"
     assert any(sealed[0] in part for part in apache_files(apache_spark)), "and what is in a file"
-    for text in (*plans, *apache_files(apache_spark), *pages(apache_spark)):
+    read = pages(apache_spark)
+    assert {"jobs/", "stages/", "environment/", "executors/"} <= set(read)
+    assert any(b"mapinarrow" in text.lower() for text in read.values()), "they show our jobs"
+    for text in (*plans, *apache_files(apache_spark), *read.values()):
         for secret in secrets:
             assert not any(form in text for form in forms(secret))
 
@@ -228,8 +233,65 @@ def apache_files(spark: ApacheSpark) -> Iterator[bytes]:
                 yield path.read_bytes()
 
 
-def pages(spark: ApacheSpark) -> Iterator[bytes]:
+def pages(spark: ApacheSpark) -> dict[str, bytes]:
+    """The pages of the cluster, and what its browser's scripts fetch to fill them."""
+    listed = urllib.request.urlopen(f"{spark.ui}/api/v1/applications", timeout=10).read()  # noqa: S310
+    home = f"api/v1/applications/{json.loads(listed)[0]['id']}"
+    found = {}
     for page in ("jobs/", "stages/", "storage/", "environment/", "executors/", "SQL/", "connect/",
-                 "api/v1/applications"):  # fmt: skip
-        with contextlib.suppress(urllib.error.URLError):
-            yield urllib.request.urlopen(f"{spark.ui}/{page}", timeout=10).read()  # noqa: S310
+                 f"{home}/jobs", f"{home}/stages?details=true", f"{home}/environment",
+                 f"{home}/allexecutors",
+                 f"{home}/sql?details=true&planDescription=true&length=1000"):  # fmt: skip
+        with contextlib.suppress(urllib.error.HTTPError):  # a version may not have it
+            found[page] = urllib.request.urlopen(f"{spark.ui}/{page}", timeout=60).read()  # noqa: S310
+    return found
+
+
+@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+def test_keys_are_deleted_from_executors_and_with_the_session(
+    apache_spark: ApacheSpark, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it fails. What is left is a sealed copy of the server's own, until it ends."""
+    monkeypatch.setattr(session, "_KNOWN", {})
+    cluster = cluster_at(apache_spark.address)
+    sealed: list[bytes] = []
+    left: list[Path] = []
+    add = cluster._add
+
+    def added(name: str, content: bytes, **how: bool) -> None:
+        add(name, content, **how)
+        if "file" in how:
+            sealed.append(content)
+
+    def with_keys(folder: str) -> list[Path]:
+        return [
+            path
+            for path in (apache_spark.folder / folder).rglob("voile-*.bin")
+            if path.is_file() and not path.is_symlink() and path.read_bytes() in sealed
+        ]
+
+    monkeypatch.setattr(cluster, "_add", added)
+    delete = cluster.delete_spent
+
+    def watched() -> None:
+        left.extend(with_keys("home/work"))
+        delete()
+
+    monkeypatch.setattr(cluster, "delete_spent", watched)
+    source = SparkSource(apache_spark.address, str(table))
+    voile.perturb(source, 0.5)
+    assert sealed and left, "executors had the keys"
+    assert not with_keys("home/work")
+    before = len(sealed)
+    with monkeypatch.context() as patch:
+        patch.setattr(SparkMembers, "_check_read", raising)
+        with pytest.raises(ZeroDivisionError):
+            voile.perturb(source, 0.5)
+    assert len(sealed) > before and not with_keys("home/work")
+    assert len(with_keys("temporary")) == len(sealed), "the server's own, as long as the session"
+    cluster.end()
+    assert not with_keys("temporary")
+
+
+def raising(*_: object) -> None:
+    raise ZeroDivisionError
