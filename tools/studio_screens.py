@@ -30,6 +30,7 @@ def at_rest(page: Page) -> None:
 def picture(page: Page, folder: Path, name: str) -> None:
     """What is on the page, down to a height that a reader looks at."""
     at_rest(page)
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": 700})  # type: ignore[index]
     height = min(1500, int(page.evaluate("document.documentElement.scrollHeight")))
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
     page.screenshot(path=folder / f"{name}.png")
@@ -37,7 +38,7 @@ def picture(page: Page, folder: Path, name: str) -> None:
 
 
 PRESSED = {
-    "compare": ["Keep it as a candidate", "Measure the frontier"],
+    "compare": ["Keep it as a candidate", "Measure them on the table", "Measure the frontier"],
     "preview": ["Make a preview"],
     "attack": ["See what they learn"],
 }
@@ -86,7 +87,15 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/p/boundary/{name}")
             pressed(page, name)
+            if name == "codebook":  # with effects beside each column, which are read off the table
+                page.get_by_label("Read them off").check()
+                page.locator("details.entry").first.wait_for(timeout=LONGEST)
+                at_rest(page)
+                page.locator("details.entry summary").first.click()
             picture(page, folder, name)
+            if name == "codebook":
+                page.get_by_label("Learn them").check()
+                page.get_by_text("There is nothing to do here").wait_for(timeout=LONGEST)
         published(page, base)
         picture(page, folder, "publish")
         page.check("input[name=read]")
@@ -104,6 +113,10 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
         expect(page.locator("#answer tbody tr").nth(3)).to_be_visible(timeout=LONGEST)
         expect(page.locator("#verified")).to_contain_text("Verified.", timeout=LONGEST)
         picture(page, folder, "explore")
+        page.goto(f"{base}/servers?project=boundary")
+        page.fill("#name", "counts")
+        page.get_by_role("button", name="Begin the server").click()
+        page.get_by_text("answers are left").wait_for(timeout=LONGEST)
         for name in ("", "servers"):
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/{name}")

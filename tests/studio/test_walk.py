@@ -170,8 +170,10 @@ def test_the_same_with_classes(page: Page, running: RunningStudio) -> None:
     page.get_by_label(re.compile("A rule, a contract")).check()
     at_rest(page)
     expect(page.locator(".need.chosen")).to_contain_text("A rule, a contract")
-    publish(page, url, "wing.voile", sign=False)
-    release = voile.verify(running.folder / "wing.voile")
+    publish(page, url, "wing.voile", sign=True)
+    release = voile.verify(
+        running.folder / "wing.voile", signer=(running.folder / "wing.key.pub").read_text()
+    )
     parameters: Any = release.manifest.parameters
     assert set(parameters.qi) == {"age", "sex", "ward"} and parameters.sensitive == ["outcome"]
     ((smallest,),) = duckdb.execute(

@@ -148,6 +148,8 @@ def frontier_chart(data: Mapping[str, Any]) -> Chart:
 
 
 SIDES = ("the table", "the preview")
+FEW_VALUES = 18
+"""Values of a column of which each is named below its bars."""
 
 
 def pair_chart(name: str, counts: Sequence[Mapping[str, Any]]) -> Chart:
@@ -162,7 +164,8 @@ def pair_chart(name: str, counts: Sequence[Mapping[str, Any]]) -> Chart:
         "mark": {"type": "bar"},
         "encoding": {
             "x": {"field": "value", "type": "ordinal", "sort": None, "title": None,
-                  "axis": {"labelLimit": 90, "labelOverlap": True, "labelAngle": -40}},
+                  "axis": {"labelLimit": 110, "labelOverlap": len(counts) > FEW_VALUES,
+                           "labelAngle": -40}},
             "xOffset": {"field": "of", "sort": list(SIDES)},
             "y": {"field": "count", "type": "quantitative", "title": None},
             "color": {"field": "of", "type": "nominal", "title": None, "sort": list(SIDES),
