@@ -27,13 +27,13 @@ from tests.support.soak import some
 from tests.support.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
 from voile.engines import open_rows
 from voile.engines.rows import ReleaseRows
-from voile.errors import QueryError
+from voile.errors import QueryError, UsageError
 from voile.estimate import Answer, Estimate
 from voile.kinds.parquet import write_part
 from voile.kinds.views.answering import answer
 from voile.kinds.views.estimator import ViewSource
 from voile.mechanisms import AlphaBeta
-from voile.query import DomainSums, parse
+from voile.query import DomainSums, parse, text
 from voile.query.aggregate import Total
 from voile.query.bind import Tables
 from voile.query.query import Query
@@ -281,3 +281,13 @@ def test_from_names_no_other_table(name: str) -> None:
 )  # fmt: skip
 def test_from_takes_the_name_of_the_release_and_any_plain_one(name: str) -> None:
     assert parse(f"select count(*) from {name}", PEOPLE, called="the.people").columns
+
+
+def test_a_compiled_parser_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled(*_: object, **__: object) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr(text.Dialect, "parser_class", compiled)
+    with pytest.raises(UsageError, match="compiled here") as refused:
+        text.single_select("select count(*) from people")
+    assert refused.value.hint == "pip uninstall sqlglotc"

@@ -16,6 +16,7 @@ from voile.errors import QueryError, did_you_mean
 from voile.query.rewriting import aggregates
 from voile.query.text import (
     ASK,
+    ExtendedDialect,
     UnwrittenError,
     check_text,
     not_a_question,
@@ -89,7 +90,7 @@ def tree_of(sql: str) -> exp.Expr:
     return tree
 
 
-class CatalogueDialect(Postgres):
+class CatalogueDialect(ExtendedDialect, Postgres):
     """PostgreSQL's SQL, in which its clients look at catalogues; parameters are marked."""
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]

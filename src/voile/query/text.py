@@ -12,7 +12,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from voile.errors import QueryError
+from voile.errors import QueryError, UsageError
 
 ASK = "ask: select count(*) from name where …"
 LONGEST = 100_000
@@ -33,7 +33,23 @@ class UnwrittenError(ValueError):
     """A tree that has no form in SQL, as of a function without its arguments."""
 
 
-class Dialect(DuckDB):
+class ExtendedDialect:
+    """A dialect whose parser is extended here, which compiled parsers do not allow."""
+
+    def parser(self, **options: Any) -> Any:
+        """The parser, or what to do where it is compiled."""
+        try:
+            return super().parser(**options)  # type: ignore[misc]
+        except TypeError as error:
+            if "compiled" not in str(error):
+                raise
+            raise UsageError(
+                "sqlglot's parser is compiled here (sqlglotc), and cannot be extended",
+                hint="pip uninstall sqlglotc",
+            ) from None
+
+
+class Dialect(ExtendedDialect, DuckDB):
     """DuckDB's SQL, XOR between conditions, and names in backticks."""
 
     class Tokenizer(DuckDB.Tokenizer):
