@@ -230,14 +230,14 @@ def check_question(sql: str, kinds: Mapping[str, str], name: str = "") -> None:
     parse(sql, Schema.from_dict({"attributes": attributes}), called=name)
 
 
-class QuestionReader(Protocol):
+class Queryable(Protocol):
     """What answers questions: a release, or a server for studies."""
 
     def query(self, sql: str, /) -> Answer:
         """The answer with its errors."""
 
 
-def answers_beside(release: QuestionReader, table: Any, sql: str) -> list[AnswerBeside]:
+def answers_beside(release: Queryable, table: Any, sql: str) -> list[AnswerBeside]:
     """The numbers of an answer, each with its interval and what the table gives."""
     answer = release.query(sql)
     rows = [list(row.items()) for row in answer.rows[:MOST_ROWS]]
