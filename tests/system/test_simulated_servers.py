@@ -32,6 +32,7 @@ Path("spec.json").write_bytes(json.dumps(SURVEY).encode())
 
 
 def ran(name, *arguments):
+    print("begins:", name, file=sys.__stderr__, flush=True)  # where a process ends that should not
     done = voile(*arguments)
     found[name] = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
     return done
