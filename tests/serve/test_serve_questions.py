@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -252,6 +253,23 @@ def test_what_takes_too_long_on_the_domain_is_refused(monkeypatch: pytest.Monkey
     far = "length(regexp_replace(lpad(sex, 1000, 'ab'), '(a|b)+?c*', 'xy', 'g'))"
     with pytest.raises(QueryError, match="takes longer than"):
         reader.read(f"select count(*) from t where {far} > 3")
+    assert reader.read("select count(*) from t where age > 3").totals  # and goes on
+
+
+def test_time_that_is_up_before_the_first_step_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Late:
+        def register(self, *_: object) -> None:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+    reader = asking()
+    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", -1.0)
+    with monkeypatch.context() as late:
+        late.setattr(reader._evaluator.view.domain, "_con", Late())
+        with pytest.raises(QueryError, match="takes longer than"):
+            reader.read("select count(*) from t where age > 3")
+    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", 60.0)
     assert reader.read("select count(*) from t where age > 3").totals  # and goes on
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
@@ -74,7 +74,7 @@ class Domain:
             else:
                 found[expression] = self._on_product(expression)
         for rows, expressions in shared.items():
-            table = self._padded(rows)
+            table = self._padded(rows, expressions)
             columns = self._run(expressions, table, rows)
             for expression, column in zip(expressions, columns, strict=True):
                 found[expression] = column.slice(0, self._size(expression.attributes))
@@ -123,11 +123,20 @@ class Domain:
             columns = self._run(requests, "(SELECT 1)", 1)
             return [pa.concat_arrays([c] * count) if count != 1 else c for c in columns]
         values = [self._values(name, c) for name, c in zip(attributes, codes, strict=True)]
-        self._con.register(INCOMING, pa.table(values, names=list(attributes)))
-        try:
+        with self._incoming(pa.table(values, names=list(attributes)), requests):
             return self._run(requests, quote_identifier(INCOMING), count)
-        finally:
-            self._con.unregister(INCOMING)
+
+    @contextlib.contextmanager
+    def _incoming(self, table: pa.Table, requests: Sequence[Expression]) -> Iterator[None]:
+        """The table as INCOMING; an interruption here is one of these expressions, as in a run."""
+        try:
+            self._con.register(INCOMING, table)
+            try:
+                yield
+            finally:
+                self._con.unregister(INCOMING)
+        except duckdb.InterruptException as error:
+            raise uncomputable(requests, error) from None
 
     def _values(self, name: str, codes: npt.NDArray[np.int64]) -> Any:
         attribute = self._schema[name]
@@ -147,7 +156,7 @@ class Domain:
         size = self._size(expression.attributes)
         return next((rows for rows in PADDED if size <= rows), 0)
 
-    def _padded(self, rows: int) -> str:
+    def _padded(self, rows: int, requests: Sequence[Expression]) -> str:
         """A table with a column for each attribute of at most so many values, the last repeated."""
         if rows not in self._tables:
             table = quote_identifier(f"domains up to {rows}")
@@ -156,10 +165,9 @@ class Domain:
                 self._values(n, np.minimum(np.arange(rows), self._schema[n].size - 1))
                 for n in names
             ] or [arrow_array(np.zeros(rows, np.int8))]
-            self._con.register(INCOMING, pa.table(columns, names=names or ["nothing"]))
             source = quote_identifier(INCOMING)
-            self._con.execute(f"CREATE TEMP TABLE {table} AS SELECT * FROM {source}")
-            self._con.unregister(INCOMING)
+            with self._incoming(pa.table(columns, names=names or ["nothing"]), requests):
+                self._con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {source}")
             self._tables[rows] = table
         return self._tables[rows]
 

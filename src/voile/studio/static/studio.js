@@ -126,8 +126,14 @@ document.addEventListener("DOMContentLoaded", () => {
   const steps = document.querySelector(".steps"), here = steps?.querySelector("[aria-current]");
   if (here) steps.scrollLeft = here.offsetLeft - steps.offsetLeft - 16;
 });
+let opened = [];
+document.addEventListener("htmx:before:swap", () => {
+  opened = [...document.querySelectorAll("details[open][id]")].map((each) => each.id);
+});
 document.addEventListener("htmx:after:swap", () => {
   prepare();
+  // What was unfolded stays so.
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   // Where the button that was pressed is gone, the keyboard goes on in the content, not at the top.
   if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
 });
