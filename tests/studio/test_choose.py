@@ -38,7 +38,7 @@ from voile.studio.candidates import keep, use
 from voile.studio.jobs import Jobs
 from voile.studio.pages import AreaVisit, Form, Visit, rendered
 from voile.studio.pages import ScreenPage as Reply
-from voile.studio.points import epsilon_points, nearest, per_cent
+from voile.studio.points import SliderPoint, epsilon_points, nearest, per_cent, rises
 from voile.studio.points import people as people_of
 from voile.studio.project import read_project
 from voile.studio.running import run_project
@@ -723,3 +723,13 @@ def test_hostile_texts_stay_texts_and_advice_is_a_button(
         kept = json.loads((running.folder / "few.voile-project").read_text())
         assert kept.get("roles") or kept["options"]["epsilon"] > 1
         assert page.evaluate("() => window.hacked === undefined")
+
+
+def test_a_line_that_rises_is_explained() -> None:
+    def line(*errors: float | None) -> list[SliderPoint]:
+        series = [{} if error is None else {"marginals": error} for error in errors]
+        return [SliderPoint(i, "", {}, {}, one) for i, one in enumerate(series)]
+
+    assert rises(line(None, 0.3, 0.2, 0.25), "marginals")
+    assert not rises(line(0.3, None, 0.2, 0.2), "marginals")
+    assert not rises(line(0.1, 0.2), "alphabeta")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 LEVELS = ("all selections", "selections that count 100 or more",
@@ -60,6 +61,12 @@ def sent_points(points: Sequence[SliderPoint]) -> str:
 def lines_of(points: Sequence[SliderPoint]) -> list[str]:
     """The names of the lines of the chart."""
     return list(dict.fromkeys(name for point in points for name in point.series))
+
+
+def rises(points: Sequence[SliderPoint], name: str) -> bool:
+    """Whether the line of a method goes up anywhere."""
+    known = [point.series[name] for point in points if point.series.get(name) is not None]
+    return any(after > before for before, after in pairwise(known))
 
 
 def nearest(points: Sequence[SliderPoint], x: float) -> int:

@@ -30,6 +30,7 @@ from voile.studio.points import (
     nearest,
     per_cent,
     question_cells,
+    rises,
     sent_points,
     view_points,
 )
@@ -211,6 +212,7 @@ def show(visit: Visit) -> Reply:
         "job": None, "trials": None, "wanted": None, "missing": [], "requirement": "k",
         "requirements": list(REQUIREMENTS), "sliders": [], "data": None, "plane": None,
         "name": looked.data["name"] if looked.ok else "", "sent": sent_points, "lines": lines_of,
+        "rises": rises,
         "percent": per_cent, "advice": listed_changes, "questions": visit.questions,
         "unread": visit.readable(project.questions)[1], "server": server_address(visit),
     }  # fmt: skip
