@@ -46,7 +46,7 @@ def alike(fresh: str, saved: str) -> bool:
     if NUMBER.sub("0", fresh).split() != NUMBER.sub("0", saved).split():
         return False
     pairs = zip(NUMBER.findall(fresh), NUMBER.findall(saved), strict=True)
-    return all(abs(float(a) - float(b)) <= 0.11 + 0.005 * abs(float(b)) for a, b in pairs)
+    return all(abs(float(a) - float(b)) <= 0.11 + 0.02 * abs(float(b)) for a, b in pairs)
 
 
 def pictures(notebook: Any) -> list[int]:

@@ -59,7 +59,7 @@ def retired(text: str, kept: str | None = None) -> list[str]:
 
 
 def prose(page: Path) -> str:
-    """What a page says, without comments, changes of code, code in a line, and where links lead."""
+    """What a page says, without comments, code, names in a line, and where links lead."""
     text = page.read_text(encoding="utf-8")
     if page.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
@@ -67,7 +67,10 @@ def prose(page: Path) -> str:
     if page == CONTRIBUTING:
         text = re.sub(r"^\|.*\|$", "", text, flags=re.MULTILINE)
     text = re.sub(
-        r"<!--.*?-->|^```(?:\{toctree\}|diff).*?^```", "", text, flags=re.DOTALL | re.MULTILINE
+        r"<!--.*?-->|^```(?:\{toctree\}|diff|python|text file=).*?^```",
+        "",
+        text,
+        flags=re.DOTALL | re.MULTILINE,
     )
     return re.sub(r"(?<!`)`[^`\n]+`(?!`)|\]\([^)]*\)", "", text)
 

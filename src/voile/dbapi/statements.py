@@ -16,9 +16,9 @@ from voile.errors import QueryError, did_you_mean
 from voile.query.rewriting import aggregates
 from voile.query.text import (
     ASK,
-    ExtendedDialect,
     UnwrittenError,
     check_text,
+    extended_parser,
     not_a_question,
     place,
     refusal,
@@ -90,8 +90,10 @@ def tree_of(sql: str) -> exp.Expr:
     return tree
 
 
-class CatalogueDialect(ExtendedDialect, Postgres):
+class CatalogueDialect(Postgres):
     """PostgreSQL's SQL, in which its clients look at catalogues; parameters are marked."""
+
+    parser = extended_parser
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]
         """Marks where parameters are."""

@@ -33,24 +33,23 @@ class UnwrittenError(ValueError):
     """A tree that has no form in SQL, as of a function without its arguments."""
 
 
-class ExtendedDialect:
-    """A dialect whose parser is extended here, which compiled parsers do not allow."""
-
-    def parser(self, **options: Any) -> Any:
-        """The parser, or what to do where it is compiled."""
-        try:
-            return super().parser(**options)  # type: ignore[misc]
-        except TypeError as error:
-            if "compiled" not in str(error):
-                raise
-            raise UsageError(
-                "sqlglot's parser is compiled here (sqlglotc), and cannot be extended",
-                hint="pip uninstall sqlglotc",
-            ) from None
+def extended_parser(dialect: Any, **options: Any) -> Any:
+    """The parser of a dialect that extends it, or what to do where parsers are compiled."""
+    try:
+        return dialect.parser_class(dialect=dialect, **options)
+    except TypeError as error:
+        if "compiled" not in str(error):
+            raise
+        raise UsageError(
+            "sqlglot's parser is compiled here (sqlglotc), and cannot be extended",
+            hint="pip uninstall sqlglotc",
+        ) from None
 
 
-class Dialect(ExtendedDialect, DuckDB):
+class Dialect(DuckDB):
     """DuckDB's SQL, XOR between conditions, and names in backticks."""
+
+    parser = extended_parser
 
     class Tokenizer(DuckDB.Tokenizer):
         """Knows XOR as a keyword, and backticks, which other databases quote names with."""
