@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.chromium import CHROMIUM
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
-from tests.support.soak import rounds
+from tests.support.soak import SOAK, rounds
 
 __all__ = ["oracle", "postgres", "postgres_server"]
 
@@ -63,6 +63,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             "Chromium is not installed: no page was tested. On Debian: apt-get install chromium"
         )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that only `make soak` runs are left out of `make test`: they are not skipped."""
+    if SOAK:
+        return
+    left_out = [item for item in items if item.get_closest_marker("soak")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_collection() -> None:
