@@ -49,7 +49,7 @@ def listening(name, ask, *arguments):
 
     def work():
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 180
             while not (said := written()).endswith(b"\n"):
                 assert time.monotonic() < until and not over.wait(0.01)
             heard["answer"] = ask(json.loads(said))
@@ -68,7 +68,7 @@ def listening(name, ask, *arguments):
 
 def fetched(url, data=None, **headers):
     request = urllib.request.Request(url, data, headers)
-    with urllib.request.urlopen(request, timeout=30) as response:
+    with urllib.request.urlopen(request, timeout=120) as response:
         return response.read().decode()
 
 
