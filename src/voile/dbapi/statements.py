@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -16,9 +17,9 @@ from voile.errors import QueryError, did_you_mean
 from voile.query.rewriting import aggregates
 from voile.query.text import (
     ASK,
-    ExtendedDialect,
     UnwrittenError,
     check_text,
+    extended_parser,
     not_a_question,
     place,
     refusal,
@@ -90,8 +91,12 @@ def tree_of(sql: str) -> exp.Expr:
     return tree
 
 
-class CatalogueDialect(ExtendedDialect, Postgres):
+class CatalogueDialect(Postgres):
     """PostgreSQL's SQL, in which its clients look at catalogues; parameters are marked."""
+
+    def parser(self, **options: object) -> Any:
+        """The parser below."""
+        return extended_parser(super().parser, options)
 
     class Parser(Postgres.Parser):  # type: ignore[misc, valid-type]
         """Marks where parameters are."""

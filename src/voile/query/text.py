@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlglot
@@ -33,24 +33,28 @@ class UnwrittenError(ValueError):
     """A tree that has no form in SQL, as of a function without its arguments."""
 
 
-class ExtendedDialect:
-    """A dialect whose parser is extended here, which compiled parsers do not allow."""
+def extended_parser(make: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """A parser that is extended here, or what to do where it is compiled: that cannot be.
+
+    No base class of dialects: sqlglot takes the tokenizer and the rest from the first base alone.
+    """
+    try:
+        return make(**options)
+    except TypeError as error:
+        if "compiled" not in str(error):
+            raise
+        raise UsageError(
+            "sqlglot's parser is compiled here (sqlglotc), and cannot be extended",
+            hint="pip uninstall sqlglotc",
+        ) from None
+
+
+class Dialect(DuckDB):
+    """DuckDB's SQL, XOR between conditions, and names in backticks."""
 
     def parser(self, **options: Any) -> Any:
-        """The parser, or what to do where it is compiled."""
-        try:
-            return super().parser(**options)  # type: ignore[misc]
-        except TypeError as error:
-            if "compiled" not in str(error):
-                raise
-            raise UsageError(
-                "sqlglot's parser is compiled here (sqlglotc), and cannot be extended",
-                hint="pip uninstall sqlglotc",
-            ) from None
-
-
-class Dialect(ExtendedDialect, DuckDB):
-    """DuckDB's SQL, XOR between conditions, and names in backticks."""
+        """The parser below."""
+        return extended_parser(super().parser, options)
 
     class Tokenizer(DuckDB.Tokenizer):
         """Knows XOR as a keyword, and backticks, which other databases quote names with."""
