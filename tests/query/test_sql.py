@@ -304,5 +304,5 @@ def test_what_is_not_extended_is_that_of_the_database() -> None:
         assert issubclass(own.tokenizer_class, database.tokenizer_class)
         assert issubclass(own.parser_class, database.parser_class)
         assert issubclass(own.generator_class, database.generator_class)
-    found = CatalogueDialect().parse("select $1::int from t where a !~ 'x'")[0]
+    found = sqlglot.parse_one("select $1::int from t where a !~ 'x'", dialect=CatalogueDialect)
     assert [node.name for node in found.find_all(sqlglot.exp.Parameter)] == ["1"]
