@@ -165,3 +165,7 @@ SELECT ,FROM people GROUP BY sex LIMIT 1000
 -- a word that is missing
 -- refused: two texts stand side by side
 SELECT DISTINCT city FROM people WHERE city IN ('Cork' 'Delft')
+
+-- a misspelt function, where no other says that rows are counted
+-- refused: did you mean count?
+SELECT cout(*) FROM people

@@ -122,6 +122,23 @@ def test_transactions_do_nothing_and_closing_ends(releases: dict[str, Any]) -> N
         used.fetchall()
 
 
+def test_a_rollback_takes_back_what_was_set(releases: dict[str, Any]) -> None:
+    """As pools do that know DB-API alone: the next user of the connection spends nothing."""
+    with module.connect(releases["view"], intervals=True) as connection:
+        settings = connection.session.settings
+        for between in ("select 1", "begin", "begin; rollback"):
+            connection.execute("set voile.charge = on")
+            connection.execute("set voile.intervals = off")
+            for part in between.split("; "):
+                connection.execute(part)
+            connection.commit()
+            assert settings.charge and not settings.intervals, between
+            connection.rollback()
+            assert not settings.charge and settings.intervals, between
+            connection.execute("rollback")
+            assert not settings.charge, between
+
+
 @pytest.mark.parametrize(
     ("sql", "parameters", "kind", "message"),
     [("select count(*) from people where aeg > 3", (), "ProgrammingError", "did you mean 'age'"),

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voile
+from voile.errors import UsageError
 from voile.export import export
 
 FRAME = pd.DataFrame(
@@ -179,6 +180,19 @@ def test_descriptions_are_the_same_every_time(
     first = (tmp_path / name).read_bytes()
     export(voile.open(release.path), tmp_path / name, overwrite=True)
     assert (tmp_path / name).read_bytes() == first
+
+
+@pytest.mark.parametrize("name", ["croissant.json", "ddi.xml", "datapackage.json"])
+def test_no_path_leads_from_one_drive_of_windows_to_another(
+    releases: dict[str, Any], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_windows(path: Path, start: Path) -> str:
+        raise ValueError(f"path is on mount 'C:', start on mount 'D:': {path}, {start}")
+
+    monkeypatch.setattr("os.path.relpath", of_windows)
+    with pytest.raises(UsageError, match="on another drive"):
+        export(releases["perturbed"], tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_data_package_beside_a_release_finds_its_files(

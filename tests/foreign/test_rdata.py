@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import datetime as dt
 import gzip
+import lzma
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -68,6 +71,29 @@ def test_a_data_frame_as_r_writes_it(tmp_path: Path) -> None:
     table = voile.read(file)
     assert list(table.infer(["size"], "error")["size"]) == ["small", "middle", "large"]
     assert table.kind("day") == "date"
+
+
+def labelled(*numbers: float) -> bytes:
+    """A column of R's package haven."""
+    values = b"".join(struct.pack(">d", number) for number in numbers)
+    body = whole(14 | OBJECT | ATTRIBUTES) + whole(len(numbers)) + values
+    of_labels = whole(14 | ATTRIBUTES) + whole(2) + struct.pack(">2d", 1, 2)
+    named = of_labels + pairs(names=texts("male", "female"))
+    return body + pairs(labels=named, **{"class": texts("haven_labelled", "vctrs_vctr", "double")})
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_labels_that_are_not_read_are_said(
+    tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("voile.foreign.rdata.BLOCK", 7)  # the class lies across blocks
+    file = tmp_path / "t.rds"
+    file.write_bytes(pack(frame(2, sex=labelled(1, 2))))
+    found = read_rdata(file, "", {})
+    assert found.rows["sex"].to_pylist() == [1, 2]
+    assert "read as codes" in found.notes[0] and "haven::as_factor" in found.notes[0]
+    file.write_bytes(pack(frame(2, size=factor([1, 2], ["haven", "labelled"]))))
+    assert read_rdata(file, "", {}).notes == []
 
 
 def test_numbers_texts_truth_values_and_gaps(tmp_path: Path) -> None:

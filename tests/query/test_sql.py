@@ -21,10 +21,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+import sqlglot
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.postgres import Postgres
 
 import voile
 from tests.support.soak import some
 from tests.support.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
+from voile.dbapi.statements import CatalogueDialect
 from voile.engines import open_rows
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, UsageError
@@ -291,3 +295,14 @@ def test_a_compiled_parser_is_refused_with_what_to_do(monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="compiled here") as refused:
         text.single_select("select count(*) from people")
     assert refused.value.hint == "pip uninstall sqlglotc"
+
+
+def test_what_is_not_extended_is_that_of_the_database() -> None:
+    """sqlglot takes tokenizer, parser and generator from the first base of a dialect alone."""
+    for own, database in ((text.Dialect, DuckDB), (CatalogueDialect, Postgres)):
+        assert own.__bases__ == (database,)
+        assert issubclass(own.tokenizer_class, database.tokenizer_class)
+        assert issubclass(own.parser_class, database.parser_class)
+        assert issubclass(own.generator_class, database.generator_class)
+    found = sqlglot.parse_one("select $1::int from t where a !~ 'x'", dialect=CatalogueDialect)
+    assert [node.name for node in found.find_all(sqlglot.exp.Parameter)] == ["1"]

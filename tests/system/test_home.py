@@ -15,8 +15,9 @@ NAMES = re.compile(
     r"^(SIG(HUP|PIPE|KILL|PROF|ALRM|QUIT|USR1|USR2|BREAK|CHLD)|setitimer|ITIMER_\w+|alarm|"
     r"add_signal_handler|get(e?uid|e?gid|pgid)|st_uid|fchmod|fork|killpg|setsid|pread|pwrite|link|"
     r"mkfifo|setpriority|sched_getaffinity|sysconf|O_(NOFOLLOW|NONBLOCK|NOCTTY|CLOEXEC|DIRECTORY|"
-    r"BINARY|NOINHERIT)|pass_fds|start_new_session|creationflags|flock|lockf|renameat2|windll)$"
+    r"BINARY|NOINHERIT)|SO_(REUSEADDR|REUSEPORT|EXCLUSIVEADDRUSE)|AF_UNIX|pass_fds|start_new_session|creationflags|flock|lockf|renameat2|windll)$"
 )
+HOMES = {"os", "signal", "loop", "socket"}
 PLATFORM = {("sys", "platform"), ("os", "name"), ("platform", "system")}
 
 
@@ -35,7 +36,7 @@ def named(tree: ast.Module) -> Iterator[str]:
             case ast.ImportFrom(module=module) if module in MODULES:
                 yield str(module)
             case ast.Attribute(value=ast.Name(id=of), attr=attr):
-                if (of in {"os", "signal", "loop"} and NAMES.match(attr)) or (of, attr) in PLATFORM:
+                if (of in HOMES and NAMES.match(attr)) or (of, attr) in PLATFORM:
                     yield f"{of}.{attr}"
                 elif attr == "st_uid":
                     yield attr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -238,6 +239,15 @@ def test_a_long_question_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "kernel", lambda: kernel)
     windows.let_go_first(types.SimpleNamespace(_handle=5))  # type: ignore[arg-type]
     assert kernel.told["priority"] == (5, 0x4000)
+
+
+def test_nobody_else_can_listen_at_a_port_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SO_REUSEADDR, which other systems need, would let them there."""
+    told: list[tuple[int, int, int]] = []
+    listener: Any = types.SimpleNamespace(setsockopt=lambda *given: told.append(given))
+    monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", ~socket.SO_REUSEADDR, raising=False)
+    windows.claim_port(listener)
+    assert told == [(socket.SOL_SOCKET, ~socket.SO_REUSEADDR, 1)]
 
 
 def test_what_is_not_to_be_had_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:

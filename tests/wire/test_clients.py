@@ -77,8 +77,9 @@ def test_psql_asks_and_looks_around(server: WireServer, people: Any) -> None:
     assert float(lines[-1]) == pytest.approx(count_of(people, "where age < 30"))
 
 
-def test_psql_shows_where_a_query_is_wrong(server: WireServer) -> None:
-    out, wrong = psql(server, "select count(*) from people where agee < 30", r"\copy people to x")
+def test_psql_shows_where_a_query_is_wrong(server: WireServer, tmp_path: Path) -> None:
+    copied = rf"\copy people to '{tmp_path / 'people'}'"  # psql makes the file before it asks
+    out, wrong = psql(server, "select count(*) from people where agee < 30", copied)
     assert "ERROR:" in wrong
     assert "LINE 1: select count(*) from people where agee < 30" in wrong
     assert "COPY is not answered here" in wrong

@@ -152,6 +152,30 @@ def test_statements_and_portals_are_closed_and_bounded() -> None:
         assert error_of(found)["C"] == "53400"
 
 
+def test_statements_are_forgotten_in_sql_too() -> None:
+    """Drivers that keep a hundred statements forget the oldest so; pools forget all of them."""
+    with served() as server, ByteClient(server.port) as client:
+
+        def prepared(name: str) -> bool:
+            found = client.ask(describe("S", name), SYNC)
+            assert "E" not in kinds(found) or error_of(found)["C"] == "26000"
+            return "E" not in kinds(found)
+
+        client.ask(*(parse("select 1", name) for name in ("_pg3_0", "Kept", "last")), SYNC)
+        assert kinds(client.ask(query('deallocate "_pg3_0"'))) == "CZ"
+        assert [prepared(name) for name in ("_pg3_0", "Kept", "last")] == [False, True, True]
+        assert error_of(client.ask(query("deallocate kept")))["C"] == "26000", "as it is spelled"
+        client.ask(parse("deallocate prepare last"), bind(), execute(), SYNC)
+        assert not prepared("last")
+        assert error_of(client.ask(query("deallocate")))["C"] == "42601"
+        client.ask(query("discard plans"))
+        assert prepared("Kept")
+        for forgets in ("discard all", "DEALLOCATE ALL"):
+            client.ask(query(forgets))
+            assert not prepared("Kept"), forgets
+            assert "E" not in kinds(client.ask(parse("select 1", "Kept"), SYNC))
+
+
 def test_what_cannot_be_described_or_bound() -> None:
     with served() as server, ByteClient(server.port) as client:
         for wrong, state in (

@@ -119,11 +119,8 @@ class VoileDialect(default.DefaultDialect):
         self.server_version_info = (16, 0)
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Nothing was written, but settings end: a pool cleans its connections with this.
-
-        Whoever gets one next spends nothing unasked.
-        """
-        dbapi_connection.session.settings.reset("all")
+        """Nothing was written, but settings end: see `voile.dbapi.Connection.rollback`."""
+        dbapi_connection.rollback()
 
     def do_commit(self, dbapi_connection: Any) -> None:
         """Nothing: nothing was written."""

@@ -17,7 +17,7 @@ Description = tuple[str, str, None, None, None, None, bool]
 
 
 class Connection:
-    """A session; everything is read, so that there is nothing to commit."""
+    """A session; everything is only read: nothing is committed, and settings alone are undone."""
 
     Warning = exceptions.Warning
     Error = exceptions.Error
@@ -49,8 +49,12 @@ class Connection:
         self.check_open()
 
     def rollback(self) -> None:
-        """Nothing: there is nothing to take back."""
+        """Take back what was set, as the connection began: pools clean connections with this.
+
+        Nothing else was changed. Whoever gets the connection next spends nothing unasked.
+        """
         self.check_open()
+        self.session.run("RESET ALL")
 
     def close(self) -> None:
         """End the session; its cursors are of no use then."""

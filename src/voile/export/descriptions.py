@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voile.errors import UsageError
 from voile.kinds.describe import arrow_field, with_fields
 from voile.kinds.manifest import MANIFEST, README
 from voile.kinds.registry import kind_of
@@ -61,7 +62,13 @@ def where(release: Release, target: Path, path: str) -> str:
     """A file of the release, as it is found from where the description lies."""
     if release.mirror is not None:
         return release.mirror.store.uri(path)
-    relative = os.path.relpath(release.path.resolve() / path, target.resolve().parent)
+    try:
+        relative = os.path.relpath(release.path.resolve() / path, target.resolve().parent)
+    except ValueError:  # of Windows: no path leads from one drive to another
+        raise UsageError(
+            f"{str(target)!r} is on another drive than the release, whose files it names",
+            hint="write it on the release's drive",
+        ) from None
     return Path(relative).as_posix()
 
 

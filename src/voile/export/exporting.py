@@ -15,6 +15,7 @@ from voile.export.tables import PlacedTable, write_csv, write_parquet
 from voile.files import check_free, check_utf8, sync
 from voile.kinds.exported import ExportChoice, ExportTable
 from voile.kinds.staging import check_outside
+from voile.system import here as system
 
 if TYPE_CHECKING:
     from voile.kinds.release import Release
@@ -293,7 +294,7 @@ class BesideFiles:
             for beside in self._places.values():
                 sync(beside)
             for path, beside in self._places.items():
-                beside.replace(path)
+                system.replace(beside, path)
         except OSError as error:
             raise VoileError(
                 f"cannot write {error.filename!r}: {error.strerror}", hint="choose another place"

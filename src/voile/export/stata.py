@@ -21,6 +21,7 @@ from voile.export.tables import Place, PlacedTable, Written, checked_rows, parts
 from voile.extras import check_installed
 from voile.kinds.exported import ExportTable
 from voile.schema import Attribute, Values
+from voile.system import here as system
 
 MOST_LABELS = 65_536
 """Of a set of value labels."""
@@ -189,7 +190,7 @@ def add_notes(path: Path, words: Sequence[str]) -> None:
             new.write(old.read(middle - old.tell()))
             new.write(block)
             shutil.copyfileobj(old, new)
-        beside.replace(path)
+        system.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 

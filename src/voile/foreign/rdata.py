@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,14 @@ import pyreadr
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.foreign import ForeignTable
 from voile.foreign.labelled import hint_for, plain_numbers
+
+LABELLED = b"haven_labelled"
+"""The class of columns whose value labels pyreadr leaves out."""
+BLOCK = 2**20
+PACKED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open,
+}  # fmt: skip
+"""What files of R are packed with, by their first bytes."""
 
 
 def read_rdata(file: Path, wanted: str, options: Mapping[str, Any]) -> ForeignTable:
@@ -29,6 +40,11 @@ def read_rdata(file: Path, wanted: str, options: Mapping[str, Any]) -> ForeignTa
     frame = frames[chosen_frame(list(frames), wanted, file)]
     rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     rows, notes = plain_columns(rows)
+    if has_labelled(file):
+        notes.append(
+            "columns with labels of R's package haven are read as codes; in R, "
+            "haven::as_factor(x) makes categories of them"
+        )
     # Levels in the order that R has them; a factor that was made of the rows lists those alone.
     categories = {
         name: frame[name].cat.categories.astype(str).tolist()
@@ -72,3 +88,17 @@ def plain_columns(rows: Any) -> tuple[Any, list[str]]:
             values = column.to_numpy(zero_copy_only=False).astype(float)
             rows = rows.set_column(i, field.name, plain_numbers(values, np.isnan(values)))
     return rows, notes
+
+
+def has_labelled(file: Path) -> bool:
+    """Whether a file names the class of labelled columns; it is looked at in blocks."""
+    with file.open("rb") as begun:
+        first = begun.read(6)
+    opened = next((how for sign, how in PACKED.items() if first.startswith(sign)), Path.open)
+    rest = b""
+    with opened(file, "rb") as stream:
+        while block := stream.read(BLOCK):
+            if LABELLED in (seen := rest + block):
+                return True
+            rest = seen[-len(LABELLED) :]
+    return False

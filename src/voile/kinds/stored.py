@@ -31,6 +31,7 @@ from voile.kinds.release import Release, read_manifest
 from voile.progress import Progress, Silent
 from voile.signing.statements import LARGEST_FILE
 from voile.storage import BESIDE, StoredFolder, check_name
+from voile.system import here as system
 
 if TYPE_CHECKING:
     from voile.engines import CountingEngine
@@ -73,7 +74,7 @@ class Mirror:
         if file.rows is not None:
             longest = longest_shown(self.manifest)
             checked_metadata(beside, file.path, file.rows, longest=longest)
-        beside.rename(path)
+        system.replace(beside, path)
         return path
 
 

@@ -8,7 +8,6 @@ a function of the row too: it becomes a subquery that looks the row's partner up
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,12 +17,10 @@ from sqlglot import exp
 from voile.errors import QueryError, did_you_mean
 from voile.query.language import (
     ALLOWED,
-    FUNCTIONS,
     NAMED,
     PADDING,
     SUBQUERY,
     TYPES,
-    UNSTEADY,
     own_table,
     why_not,
 )
@@ -42,7 +39,6 @@ from voile.schema.schema import summary
 
 GROWING = (exp.Replace, exp.RegexpReplace)
 MOST_GROWING = 3
-SIMILAR = 0.75
 """Each may make a text many times longer."""
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 Tables = Mapping[str, tuple[str, ...]]
@@ -194,12 +190,8 @@ class Binder:
             raise self._refused(node.this)
 
     def _refused(self, node: exp.Expr) -> QueryError:
-        hint = why_not(node)
-        if isinstance(node, exp.Anonymous) and node.name.lower() not in UNSTEADY:
-            near = difflib.get_close_matches(node.name.lower(), FUNCTIONS, 1, SIMILAR)
-            hint = f"did you mean {near[0]}?" if near else hint
         return refusal(
-            self.sql, f"{short(node)} cannot be used here", place(self.sql, [node]), hint
+            self.sql, f"{short(node)} cannot be used here", place(self.sql, [node]), why_not(node)
         )
 
     def _check_table(self, node: exp.Table) -> None:

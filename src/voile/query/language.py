@@ -6,6 +6,7 @@ row, whenever and wherever it is computed, and touches nothing but the row.
 
 from __future__ import annotations
 
+import difflib
 from itertools import pairwise
 from typing import Any
 
@@ -93,6 +94,8 @@ NOT_OF_THE_ROW = (
     exp.Rand, exp.Randn, exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime,
     exp.CurrentUser, exp.CurrentVersion, exp.Uuid,
 )  # fmt: skip
+SIMILAR = 0.75
+"""How alike a name is to a function's that is named in its place."""
 UNSTEADY = frozenset(
     [
         "now", "today", "uuid", "gen_random_uuid", "txid_current", "random", "setseed",
@@ -131,8 +134,11 @@ REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
 
 def why_not(node: exp.Expr) -> str:
     """Why a part of SQL cannot stand where one row is looked at, and what would work."""
-    if isinstance(node, exp.Anonymous) and node.name.lower() in UNSTEADY:
-        node = exp.Rand()
+    if isinstance(node, exp.Anonymous):
+        if node.name.lower() in UNSTEADY:
+            node = exp.Rand()
+        elif near := difflib.get_close_matches(node.name.lower(), FUNCTIONS, 1, SIMILAR):
+            return f"did you mean {near[0]}?"
     reason = next((why for kinds, why in REASONS if isinstance(node, kinds)), ONE_ROW)
     if reason is ONE_ROW and isinstance(node, SUBQUERIES):
         return f"a subquery may read only tables of your own: give them with {own_table()}"

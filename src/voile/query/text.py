@@ -34,7 +34,10 @@ class UnwrittenError(ValueError):
 
 
 def extended_parser(dialect: Any, **options: Any) -> Any:
-    """The parser of a dialect that extends it, or what to do where parsers are compiled."""
+    """The parser of a dialect that extends it, or what to do where parsers are compiled.
+
+    No base class of dialects: sqlglot takes the tokenizer and the rest from the first base alone.
+    """
     try:
         return dialect.parser_class(dialect=dialect, **options)
     except TypeError as error:

@@ -244,6 +244,13 @@ def inherited_socket(argument: str) -> socket.socket:
     return socket.socket(fileno=int(argument))
 
 
+def claim_port(listener: socket.socket) -> None:
+    """Before a socket is bound: the port is free as soon as nobody listens there any more."""
+    import socket  # noqa: PLC0415  (only servers need it)
+
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+
+
 def let_go_first(process: subprocess.Popen[bytes]) -> None:
     """Let other processes have the processor before this one, where the system lets us."""
     with suppress(OSError):

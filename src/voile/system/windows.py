@@ -283,6 +283,18 @@ def inherited_socket(argument: str) -> socket.socket:
     return found
 
 
+def claim_port(listener: socket.socket) -> None:
+    """Before a socket is bound: nobody else can listen at its port, too.
+
+    A port is free there as soon as nobody listens. SO_REUSEADDR would let others take it over while
+    we do, with the tokens that are sent to it.
+    """
+    import socket  # noqa: PLC0415  (only servers need it)
+
+    if alone := getattr(socket, "SO_EXCLUSIVEADDRUSE", 0):
+        listener.setsockopt(socket.SOL_SOCKET, alone, 1)
+
+
 def let_go_first(process: subprocess.Popen[bytes]) -> None:
     """Let other processes have the processor before this one, where the system lets us."""
     with suppress(OSError, AttributeError):

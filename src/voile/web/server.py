@@ -88,7 +88,7 @@ def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[List
         )
     # asyncio turns Nagle's algorithm off (40 ms an answer) only where TCP is named.
     with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        system.claim_port(listener)
         try:
             listener.bind((place, address.port))
         except OSError as error:

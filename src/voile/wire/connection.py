@@ -20,7 +20,7 @@ from voile.wire.messages import WireColumn, WireError, violation
 from voile.wire.parameters import known_types
 from voile.wire.refusals import as_wire_error
 from voile.wire.settings import REPORTED
-from voile.wire.statements import StatementKind, WireStatement, statements_of
+from voile.wire.statements import StatementKind, WireStatement, deallocated, statements_of
 from voile.wire.values import encoder, parameter_value, wire_type
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ class Client:
             if not found:
                 self.line.write(messages.EMPTY)
             for statement in found:
-                outcome = await self._work(partial(self.conversation.run, statement))
+                outcome = await self._run(statement, ())
                 self._say(outcome)
                 if outcome.fields:
                     columns = described(outcome.fields, ())
@@ -375,6 +375,15 @@ class Client:
         self._statements[found.name] = Prepared(statement, types)
         self.line.write(messages.PARSED)
 
+    def _deallocate(self, statement: WireStatement) -> None:
+        """Forget what DEALLOCATE or DISCARD ALL says: drivers that keep many begin again so."""
+        name = deallocated(statement)
+        if name == "all":
+            self._statements.clear()
+        elif name:
+            self._prepared(name)  # or there is none of that name
+            del self._statements[name]
+
     def _prepared(self, name: str) -> Prepared:
         if name not in self._statements:
             raise WireError("26000", f"there is no statement {name[:60]!r}", hint="prepare it")
@@ -436,9 +445,7 @@ class Client:
             self.line.write(messages.EMPTY)
             return
         if portal.outcome is None:
-            portal.outcome = await self._work(
-                partial(self.conversation.run, statement, portal.values)
-            )
+            portal.outcome = await self._run(statement, portal.values)
             self._say(portal.outcome)
         outcome = portal.outcome
         fields = portal.fields if portal.fields is not None else outcome.fields
@@ -457,6 +464,12 @@ class Client:
         self.line.write(messages.complete(tag))
 
     # ------------------------------------------------------------------ work
+
+    async def _run(self, statement: WireStatement, values: tuple[Any, ...]) -> WireOutcome:
+        """What a statement gave; those that were prepared are this connection's own."""
+        outcome = await self._work(partial(self.conversation.run, statement, values))
+        self._deallocate(statement)
+        return outcome
 
     async def _work(self, work: Callable[[], Result]) -> Result:
         """What work in a thread gives; given up when it is cancelled or takes too long.

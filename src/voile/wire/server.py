@@ -182,7 +182,7 @@ class WireServer:
     def _bound(self) -> Iterator[socket.socket]:
         family, place = resolved(self.options.host)
         with socket.socket(family, socket.SOCK_STREAM) as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            system.claim_port(listener)
             try:
                 listener.bind((place, self.options.port))
             except OSError as error:

@@ -246,9 +246,23 @@ FETCHED = re.compile(
     r"\s*(?:(?:FROM|IN)\s+)?(?P<name>\w+|\"[^\"]+\")\s*",
     re.IGNORECASE,
 )
+DEALLOCATED = re.compile(r"DEALLOCATE\s+(?:PREPARE\s+)?(?P<name>\w+|\"[^\"]+\")\s*", re.IGNORECASE)
 CLOSED = re.compile(r"CLOSE\s+(?P<name>\w+|\"[^\"]+\")\s*", re.IGNORECASE)
 
 
 def cursor_name(text: str) -> str:
     """A cursor's name as PostgreSQL knows it."""
     return text.strip('"') if text.startswith('"') else text.lower()
+
+
+def deallocated(statement: WireStatement) -> str:
+    """The prepared statement that is to be forgotten: its name, "all", or none."""
+    if statement.words[:2] == ("DISCARD", "ALL"):
+        return "all"
+    if statement.words[:1] != ("DEALLOCATE",):
+        return ""
+    found = DEALLOCATED.fullmatch(statement.sql)
+    if found is None:
+        raise WireError("42601", "DEALLOCATE is not followed by a statement's name",
+                        hint="write DEALLOCATE ALL, or name one")  # fmt: skip
+    return cursor_name(found["name"])
