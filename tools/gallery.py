@@ -11,6 +11,7 @@ import argparse
 import csv
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,25 +32,52 @@ Every figure and table of the papers that Voile is built on, made again by one c
 voile reproduce --all -o out
 ```
 
-{tally} What is printed in the papers stands beside what was
-measured, as mean ± standard deviation over runs with different seeds. *agrees*: as printed, within
-what can be read and what chance does. *differs*: not as printed, and the reason is known. A dash:
-the paper prints no number. How it is judged, and how to make one figure:
-[Reproducing](guides/reproduce.md). The errors of the papers: [Errata](mathematics/errata.md).
+{about}
 
 This page is written by `tools/gallery.py`.
 """
+ABOUT = """\
+{tally} What is printed in the papers stands beside what was measured, as mean ± standard deviation
+over runs with different seeds. A number that chance decides and that the paper prints is the mean
+of twenty runs or more. *agrees*: as printed, within what can be read and what chance does.
+*differs*: not as printed, and the reason is known. A dash: the paper prints no number. How it is
+judged, and how to make one figure: [Reproducing](guides/reproduce.md). The errors of the papers:
+[Errata](mathematics/errata.md). Made by version {voile}, in a full run with the seed {seed}.
+"""
+WIDTH = 100
+RUNS = 20
+"""A number that is printed and that chance decides is the mean of so many runs at least."""
 
 
 def page(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The page, section by section."""
-    yield HEAD.format(tally=tally(found))
+    run = {key: one_of(key, found) for key in ("voile", "seed")}
+    about = " ".join(ABOUT.format(tally=tally(found), **run).split())
+    yield HEAD.format(about=textwrap.fill(about, WIDTH, break_on_hyphens=False))
     paper = ""
     for figure in found:
         if figure["paper"] != paper:
             paper = figure["paper"]
             yield f"\n## {paper}\n"
         yield section(figure)
+
+
+def one_of(key: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """What all figures have in common: the version or the seed of one run."""
+    values = {str(figure[key]) for figure in found}
+    if len(values) != 1:
+        raise ValueError(f"figures of several runs: {key} is {', '.join(sorted(values))}")
+    return values.pop()
+
+
+def few_runs(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Printed numbers that chance decides and that rest on too few runs to be judged."""
+    return [
+        f"{figure['name']}: {what}"
+        for figure in found
+        for what, check in figure["measured"].items()
+        if figure["printed"][what] is not None and check.get("sd") and check["runs"] < RUNS
+    ]
 
 
 def section(figure: Mapping[str, Any]) -> str:
@@ -126,6 +154,8 @@ def main() -> int:
     missing = {one.name for one in FIGURES} - {figure["name"] for figure in found}
     if missing or any(figure["quick"] for figure in found):
         parser.error(f"a full run of all figures is wanted; missing: {sorted(missing) or 'none'}")
+    if few := few_runs(found):
+        parser.error(f"fewer than {RUNS} runs: {', '.join(few)}")
     images = DOCS / "images" / "gallery"
     shutil.rmtree(images, ignore_errors=True)
     images.mkdir(parents=True)
