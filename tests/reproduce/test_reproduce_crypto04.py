@@ -160,7 +160,7 @@ def test_the_tester_and_its_checks() -> None:
 
     assert "as written" in caught(more_accepted) and "is found" in caught(more_accepted)
     assert "two bells" in caught(nearer)
-    assert "told from" in caught(guessing) and "covariance" in caught(guessing)
+    assert "distinguished from" in caught(guessing) and "covariance" in caught(guessing)
 
 
 # ---------------------------------------------------------------------- split databases

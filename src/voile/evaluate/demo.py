@@ -211,6 +211,10 @@ class Demonstration:
         if self.frontier is not None:
             yield "\n[bold]4  Or as classes of rows[/bold]"
             yield (
+                "P_loss says how far a belief about one person moves, U_loss how far off estimates "
+                "about many people are."
+            )
+            yield (
                 f"{len(self.frontier.points)} releases measured. {escape(self.frontier.in_words())}"
             )
         yield ""
