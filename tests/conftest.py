@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests.support.chromium import CHROMIUM
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
-from tests.support.soak import rounds
+from tests.support.soak import SOAK, rounds
 
 __all__ = ["oracle", "postgres", "postgres_server"]
 
@@ -54,6 +54,14 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="voile-cache-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["XDG_CACHE_HOME"] = folder
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a soak alone runs: `skipped` then says that something is missing here."""
+    later = [item for item in items if not SOAK and item.get_closest_marker("soak")]
+    if later:
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -24,7 +24,6 @@ import pytest
 from tests.engines.scattered import Scattered
 from tests.spark.cluster import ApacheSpark, turn
 from tests.spark.conftest import apache_spark  # noqa: F401  (a fixture)
-from tests.support.soak import SOAK
 from voile.engines.registry import Engine, engines
 from voile.engines.rows import ReleaseRows
 from voile.engines.spark import Spark, SparkSource
@@ -107,9 +106,7 @@ class Tables:
 
 
 TESTED = [OnCluster() if engine.name == "spark" else engine for engine in engines()]
-APACHE = pytest.param(
-    "apache", id="apache", marks=pytest.mark.skipif(not SOAK, reason="runs in a soak")
-)
+APACHE = pytest.param("apache", id="apache", marks=pytest.mark.soak)
 
 
 @pytest.fixture(params=[*TESTED, Scattered(), APACHE], ids=lambda engine: engine.name)

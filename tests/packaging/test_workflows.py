@@ -20,7 +20,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.paths import ROOT
-from tests.support.soak import SOAK
 from tests.support.windows import CHANGED
 
 FOLDER = ROOT / ".github" / "workflows"
@@ -191,7 +190,7 @@ def test_tests_of_systems_pass_where_the_system_is_as_windows() -> None:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 
-@pytest.mark.skipif(not SOAK, reason="installs four environments: minutes, and all their wheels")
+@pytest.mark.soak  # installs four environments: minutes, and all their wheels
 def test_the_job_passes_in_a_fresh_environment(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path)], check=True)
     scripts = tmp_path / ("Scripts" if os.name == "nt" else "bin")

@@ -31,7 +31,7 @@ from voile.noise import Key
 from voile.noise.subkeys import Subkeys
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_tasks_run_in_the_processes_of_both_executors(apache_spark: ApacheSpark) -> None:
     from pyspark.sql.connect.session import SparkSession
 
@@ -149,7 +149,7 @@ def test_an_executor_that_is_killed_in_the_middle_changes_nothing(
     assert files(there) == files(voile.publish(str(table), simulate_seed=2, **VIEW))
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_a_driver_that_is_killed_leaves_nothing_that_opens(
     apache_spark: ApacheSpark, table: Path, tmp_path: Path
 ) -> None:
@@ -247,7 +247,7 @@ def pages(spark: ApacheSpark) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_keys_are_deleted_from_executors_and_with_the_session(
     apache_spark: ApacheSpark, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

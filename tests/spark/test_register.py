@@ -16,7 +16,6 @@ import pytest
 import voile
 from tests.engines.conftest import people
 from tests.spark.cluster import ApacheSpark
-from tests.support.soak import SOAK
 from voile.engines.spark import SparkSource, session
 from voile.engines.spark.session import LOCAL, cluster_at
 from voile.engines.spark.table import SparkTable
@@ -206,7 +205,7 @@ def test_a_server_that_takes_no_secrets_gets_none(
     assert fingerprint(table, KEY)[0].pack() == expected.pack()
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_apache_spark_gives_the_same(
     apache_spark: ApacheSpark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,6 @@ from tests.support.forging import forged
 from tests.support.object_store import ObjectStore, object_store
 from tests.support.running import told
 from tests.support.running import voile as run
-from tests.support.soak import SOAK
 from voile.engines.spark.row_jobs import EncodeRows
 from voile.engines.spark.rows import SparkRows
 from voile.engines.spark.session import Cluster, cluster_at, packed_modules
@@ -577,7 +576,7 @@ def test_an_object_store_that_fails(
 # ---------------------------------------------------------------------- executors
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_apache_spark_looks_at_files_where_they_lie(
     view: Any, tmp_path: Path, apache_spark: ApacheSpark
 ) -> None:

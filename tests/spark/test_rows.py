@@ -20,7 +20,6 @@ import pytest
 import voile
 from tests.spark.cluster import ApacheSpark
 from tests.support.published import KINDS
-from tests.support.soak import SOAK
 from voile.engines.duckdb import weighted
 from voile.engines.duckdb.rows import DuckRows
 from voile.engines.spark import rows as spark_rows
@@ -350,7 +349,7 @@ def test_an_interruption_ends_nothing_else(tmp_path: Path, cluster: Cluster) -> 
 # ---------------------------------------------------------------------- Apache Spark
 
 
-@pytest.mark.skipif(not SOAK, reason="runs in a soak")
+@pytest.mark.soak
 def test_answers_of_apache_spark(tmp_path: Path, apache_spark: ApacheSpark) -> None:
     for name in ("view, series", "perturbed"):
         release = published(name, tmp_path)

@@ -18,11 +18,10 @@ import pytest
 import voile
 from tests.engines.conftest import people
 from tests.spark.cluster import ApacheSpark, end_client, missing
-from tests.support.soak import SOAK
 from voile.engines.spark import SparkSource, session
 from voile.engines.spark.work import FileWork
 
-pytestmark = pytest.mark.skipif(not SOAK, reason="runs in a soak: a server of its own")
+pytestmark = pytest.mark.soak  # a server of its own
 
 ROWS = 10_000
 VIEW: dict[str, Any] = {
