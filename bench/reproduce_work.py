@@ -34,5 +34,5 @@ def reproduced(words: list[str]) -> dict[str, Any]:
 
 
 def sound(figure: dict[str, Any]) -> bool:
-    """Whether every check of a figure is sound."""
-    return all(check["sound"] for check in figure["measured"].values())
+    """Whether no check of a figure fails; those of a quick run are not judged."""
+    return all(check["sound"] is not False for check in figure["measured"].values())

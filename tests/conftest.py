@@ -56,6 +56,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CACHE_HOME"] = folder
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a soak alone runs: `skipped` then says that something is missing here."""
+    later = [item for item in items if not SOAK and item.get_closest_marker("soak")]
+    if later:
+        config.hook.pytest_deselected(items=later)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Tests of pages that did not run are no proof: say so where nobody overlooks it."""
     if CHROMIUM is None:
@@ -63,16 +71,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             "Chromium is not installed: no page was tested. On Debian: apt-get install chromium"
         )
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that only `make soak` runs are left out of `make test`: they are not skipped."""
-    if SOAK:
-        return
-    left_out = [item for item in items if item.get_closest_marker("soak")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_collection() -> None:

@@ -145,7 +145,8 @@ def index(text: str) -> str:
         lines += [f"**[{panel}](cli/{page_of(panel).name})**", "", "| command | |", "|---|---|"]
         for name, command in panel_commands(panel).items():
             link = f"cli/{page_of(panel).name}#voile-{name.replace(' ', '-')}"
-            lines.append(f"| [`voile {name}`]({link}) | {prose(command.help)} |")
+            summary = prose(command.help.partition("\n\n")[0])
+            lines.append(f"| [`voile {name}`]({link}) | {summary} |")
         lines.append("")
     pages = "\n".join(f"cli/{page_of(panel).stem}" for panel in PANELS)
     return put(text, "commands", "\n".join(lines) + f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```")

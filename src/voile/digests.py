@@ -28,11 +28,6 @@ SETTLED_NS = 2 * 10**9
 """A file that was changed less than this ago may change again without its times showing it."""
 
 
-def is_as_stated(path: Path, expected: str) -> bool:
-    """Whether a file has this SHA-256; it is hashed unless that is remembered of it."""
-    return not changed([(path, expected)])
-
-
 def changed(
     files: Iterable[tuple[Path, str]],
     look: Callable[[Path], object] = lambda _: None,

@@ -183,7 +183,7 @@ def test_wrong_confidence(release: str) -> None:
 
 
 def test_help_loses_nothing_to_markup() -> None:
-    shown = voile("publish", "--help").stdout.replace("│", " ")
+    shown = voile("publish", "--help-all").stdout.replace("│", " ")
     assert "(10 if not given)" in " ".join(shown.split())
     assert voile("--version").stdout.startswith("voile 0.")
 

@@ -41,7 +41,8 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 def alike(fresh: str, saved: str) -> bool:
     """The same words, and numbers that differ by no more than processors do.
 
-    A model is fitted in steps whose last digits depend on the order in which a processor adds.
+    A model is fitted in steps whose last digits depend on the order in which a processor adds; of
+    values that few people have, that is more than a hundredth.
     """
     if NUMBER.sub("0", fresh).split() != NUMBER.sub("0", saved).split():
         return False

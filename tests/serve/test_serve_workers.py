@@ -362,7 +362,7 @@ def test_one_analyst_stops_neither_others_nor_the_end(folder: Path) -> None:
             one.join(10)
 
 
-@pytest.mark.soak  # other tests share the machine
+@pytest.mark.soak  # make soak measures it: other tests share the machine
 def test_another_analyst_waits_less_than_three_times_as_long() -> None:
     found = hostile(requests=400, senders=16, half_open=500)
     assert found["p99_ms"] < 3 * found["quiet_p99_ms"], found

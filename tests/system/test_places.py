@@ -13,7 +13,7 @@ from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, SIGNATURE
 from voile.kinds.registry import built_in_kinds
 from voile.register.places import register_place
 from voile.system import here as system
-from voile.system.names import begins_with_drive, fault_of_name, fault_of_path
+from voile.system.names import fault_of_name, fault_of_path
 from voile.system.windows import fault_of_path as of_windows
 
 
@@ -55,7 +55,6 @@ def test_only_where_the_system_is_so(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 @pytest.mark.parametrize("text", [r"C:\x.csv", "c:/x.csv", "C://x.csv", "D:"])
 def test_a_drive_is_no_address(text: str) -> None:
-    assert begins_with_drive(text)
     assert not storage.is_url(text)
     assert register_place(r"C:\data\register.db").file is not None
 
@@ -64,7 +63,6 @@ def test_a_drive_is_no_address(text: str) -> None:
     "text", ["s3://bucket/x", "file:///C:/x", "postgresql://host/x", "hdfs://h/x"]
 )
 def test_addresses_are_addresses(text: str) -> None:
-    assert not begins_with_drive(text)
     assert storage.is_url(text)
 
 

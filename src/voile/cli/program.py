@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo, TyperInfo
 
-from voile.cli.common import commands
+from voile.cli.common import commands, flat
 from voile.errors import in_shell
 
 # ----------------------------------------------------------------------
@@ -131,6 +131,8 @@ FIRST: dict[str, dict[str, str]] = {
     },
 }
 """What --help shows, by what people do; all other commands are named in one line."""
+ALL = "--help-all"
+"""Describes every option of a command, where --help has one screen."""
 HOMES = {name: home for panel in PANELS.values() for name, home in panel.items()}
 PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
 
@@ -173,7 +175,10 @@ class Program(TyperGroup):
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called, built."""
+        """The command that is called, built; --help-all asks for the whole of its help."""
+        if ALL in args:
+            ctx.meta[ALL] = True
+            args = ["--help" if word == ALL else word for word in args]
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and self.commands[str(name)], rest
 
@@ -225,11 +230,29 @@ def built(name: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.registered_groups = [each for each in commands.registered_groups if each.name == name]
     if alone.registered_groups:
-        return typer.main.get_group(alone).commands[name]
+        return folded(name, typer.main.get_group(alone).commands[name])
     alone.registered_commands = [
         each for each in commands.registered_commands if name_of(each) == name
     ]
-    return typer.main.get_command(alone)
+    return folded(name, typer.main.get_command(alone))
+
+
+def folded(name: str, command: Any) -> Any:
+    """A command whose help, and that of the commands in it, fits a screen."""
+    inside = flat(command, f"{name} ") if isinstance(command, TyperGroup) else {name: command}
+    for called, each in inside.items():
+        each.format_help = functools.partial(print_help, called, each, each.format_help)
+    return command
+
+
+def print_help(name: str, command: Any, whole: Any, ctx: Any, formatter: Any) -> None:
+    """One screen, or all that can be said."""
+    from voile.cli.screens import SHOWN, print_screen
+
+    if ctx.meta.get(ALL) or name not in SHOWN:
+        whole(ctx, formatter)
+    else:
+        print_screen(name, command)
 
 
 def name_of(command: CommandInfo | TyperInfo) -> str:

@@ -9,7 +9,7 @@ import random
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +211,10 @@ class Demonstration:
         if self.frontier is not None:
             yield "\n[bold]4  Or as classes of rows[/bold]"
             yield (
+                "P_loss says how far a belief about one person moves, U_loss how far off estimates "
+                "about many people are."
+            )
+            yield (
                 f"{len(self.frontier.points)} releases measured. {escape(self.frontier.in_words())}"
             )
         yield ""
@@ -246,7 +250,7 @@ def run(output: Path, progress: Progress, source: str = TABLE) -> Demonstration:
     questions = tuple(asked(sql, release, kept) for sql in questions_of(release, guessed))
     files = draw_counts(counts, schema, output / "estimates") if counts else []
     attack = None if guessed is None else attack_left_out(release, kept, others, guessed)
-    frontier = None if guessed is None else frontier_of(kept, guessed, progress)
+    frontier = None if guessed is None else frontier_of(kept, table.name, guessed, progress)
     if frontier is not None:
         (output / "frontier").mkdir(exist_ok=True)
         files = [*files, *write_frontier(frontier, output / "frontier")]
@@ -359,11 +363,11 @@ def as_published(table: Table, release: Release) -> Table:
     return connect(rows)
 
 
-def frontier_of(table: Table, sensitive: str, progress: Progress) -> Frontier | None:
+def frontier_of(table: Table, name: str, sensitive: str, progress: Progress) -> Frontier | None:
     """Classes of rows of some columns, many releases; None where the table is not for them."""
     columns = [name for name in table.columns if name != sensitive][:CLASSED]
     try:
-        return find_frontier(
+        found = find_frontier(
             table,
             sensitive=sensitive,
             qi=columns,
@@ -373,3 +377,4 @@ def frontier_of(table: Table, sensitive: str, progress: Progress) -> Frontier | 
         )
     except VoileError:  # NULLs, or columns that classes are not made of
         return None
+    return replace(found, name=name)

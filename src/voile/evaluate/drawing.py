@@ -33,8 +33,6 @@ FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif
 
 # Each panel keeps its own colours and dashes, and so its own legend.
 OWN_SCALES = {"color": "independent", "strokeDash": "independent", "opacity": "independent"}
-UNTITLED = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
-"""The heading of a picture whose page has a title already."""
 # No link to the online editor: one click on it would send what is drawn to another site.
 EMBEDDING = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
 CODE_FONT = "'JetBrains Mono', 'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"

@@ -81,10 +81,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
     if enough(0.0):
         return 0.0
-    high = mu
-    while not enough(high):
-        high *= 2
-    return _least(enough, 0.0, high)
+    return _least(enough, mu)
 
 
 def mu_for(epsilon: float, delta: float) -> float:
@@ -133,10 +130,7 @@ def rise_of(mu: float, eta: float) -> float:
 
     if enough(0.0):
         return 0.0
-    high = mu
-    while not enough(high):
-        high *= 2
-    return _least(enough, 0.0, high)
+    return _least(enough, mu)
 
 
 def any_rise_chance(mu: float, rise: float) -> float:
@@ -175,10 +169,7 @@ def any_rise_of(mu: float, eta: float) -> float:
     def enough(rise: float) -> bool:
         return any_rise_chance(mu, rise) <= eta
 
-    high = mu
-    while not enough(high):
-        high *= 2
-    return _least(enough, 0.0, high)
+    return _least(enough, mu)
 
 
 def mu_of_pure(epsilon: float) -> float:
@@ -191,10 +182,7 @@ def mu_of_pure(epsilon: float) -> float:
             return math.erf(mu / math.sqrt(8)) >= math.tanh(epsilon / 2) * (1 + SAFETY)
         return tail(mu / 2) * (1 + SAFETY) <= 1 / (1 + math.exp(epsilon))
 
-    high = 1.0
-    while not enough(high):
-        high *= 2
-    return _least(enough, 0.0, high)
+    return _least(enough, 1.0)
 
 
 def tail(x: float) -> float:
@@ -224,8 +212,11 @@ def _check_delta(delta: float) -> None:
         raise ValueError(f"δ lies between 0 and 1, both excluded; it is {delta}")
 
 
-def _least(enough: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number that is enough; `low` is not, `high` is."""
+def _least(enough: Callable[[float], bool], guess: float) -> float:
+    """The least number that is enough; 0 is not, and a guess is doubled until it is."""
+    low, high = 0.0, guess
+    while not enough(high):
+        high *= 2
     for _ in range(STEPS):
         middle = (low + high) / 2
         if middle in (low, high):

@@ -21,7 +21,6 @@ FLAGS = {
     "id_column": "--id",
 }
 """Options that a command calls otherwise than Python."""
-WITHOUT_FLAG = {"method": "--method"}
 
 
 @dataclass(frozen=True)

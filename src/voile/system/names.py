@@ -11,12 +11,6 @@ DEVICES = frozenset(
 )
 """Names that are devices in every folder, whatever ending they have."""
 SIGNS = re.compile(r'[<>:"|?*\x00-\x1f]')
-DRIVE = re.compile(r"[A-Za-z]:([\\/]|$)")
-
-
-def begins_with_drive(text: str) -> bool:
-    r"""Whether it is a path of a drive, as `C:\people.csv` or `C:/people.csv`, and no address."""
-    return DRIVE.match(text) is not None
 
 
 def fault_of_name(name: str) -> str:

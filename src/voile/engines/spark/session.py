@@ -628,9 +628,7 @@ def what_helps(text: str) -> str:
         return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
     if "PYTHON_VERSION_MISMATCH" in text:
         return SAME_PYTHON
-    if missing := re.search(
-        r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)", text
-    ):
+    if missing := LACKING.search(text):
         return f"install {missing[1] or missing[2]} in the Python of the executors"
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
         return NAMED

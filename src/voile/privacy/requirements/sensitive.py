@@ -272,9 +272,6 @@ def overall_shares(overall: Counts) -> Floats:
 # δ-semantic privacy: how much more or less frequent a value may be in a class.
 
 
-ABSENT: tuple[str, ...] = get_args(Absent)
-
-
 @dataclass(frozen=True)
 class Semantic(Requirement):
     """|ln(share in the class / share in the table)| ≤ δ for every value of the table.
