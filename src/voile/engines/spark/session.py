@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.request import proxy_bypass
 
 import pyarrow as pa
 
@@ -60,6 +61,9 @@ PORTS = range(1, 2**16)
 NAMED = (
     "name a table of the cluster's catalogue, or a path that its executors read (a folder: NAME/)"
 )
+PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+"""Variables of the environment by which gRPC knows a proxy."""
+QUOTED = f"{NAMED}; quote other characters than letters, digits and _: '`my-db`.people'"
 REACHED_IN = 10.0
 """Seconds for a server to take a connection."""
 NEEDED = ("numpy", "pyarrow", "cryptography")
@@ -81,6 +85,14 @@ MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
 HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
 """What Voile reads without a cluster, and none with it."""
+DRIVERS = {
+    "postgresql": "org.postgresql.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "oracle": "oracle.jdbc.OracleDriver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
+"""Classes of JDBC drivers: Java finds none by itself in a jar that was given to Spark."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 DELETED_BY = 2**20
@@ -147,8 +159,16 @@ class ClusterAddress:
             hint=f'encrypt the connection: "{self}/;use_ssl=true"',
         )
 
+    @property
+    def by_proxy(self) -> bool:
+        """Whether Spark's client goes there by a proxy: then no other way need lead there."""
+        named = any(os.environ.get(name) for name in PROXIES)
+        return named and not self.on_loopback and not proxy_bypass(self.host)
+
     def check_reached(self) -> None:
         """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
+        if self.by_proxy:
+            return
         try:
             way = socket.create_connection((self.host, self.port), REACHED_IN)
         except OSError as error:
@@ -223,12 +243,17 @@ class Cluster:
                 "executors read, or jdbc:postgresql://HOST/DATABASE::TABLE",
             )
         kind, colon, place = what.partition(":")
+        if not what.strip() or (colon and not place):
+            raise UsageError(f"{what!r} names no table and no files", hint=NAMED)
         reader = self.session.read
         if colon and kind == "jdbc":
             url, _, table = what.partition("::")
             if not table:
                 raise UsageError("the JDBC address names no table", hint="use jdbc:…::TABLE")
-            return said(reader.format("jdbc").option("url", url).option("dbtable", table).load)()
+            reader = reader.format("jdbc").option("url", url).option("dbtable", table)
+            if driver := DRIVERS.get(place.partition(":")[0]):
+                reader = reader.option("driver", driver)
+            return said(reader.load)()
         if colon and not place.startswith("//") and re.fullmatch(r"[a-z]\w+", kind):
             return self._files(kind, place)
         ending = Path(what).suffix.lower()
@@ -593,6 +618,8 @@ def address_of(session: Any) -> str:
 # ---------------------------------------------------------------------- errors
 
 
+UNREADABLE = re.compile(r"PARSE_SYNTAX_ERROR|INVALID_IDENTIFIER|invalid argument: found ")
+"""What Apache Spark and Sail say of a name that they cannot read."""
 LACKING = re.compile(r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)")
 TRACEBACK = "Traceback (most recent call last)"
 LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
@@ -628,12 +655,14 @@ def what_helps(text: str) -> str:
         return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
     if "PYTHON_VERSION_MISMATCH" in text:
         return SAME_PYTHON
-    if missing := re.search(
-        r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)", text
-    ):
+    if missing := LACKING.search(text):
         return f"install {missing[1] or missing[2]} in the Python of the executors"
     if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
         return NAMED
+    if "No suitable driver" in text or "ClassNotFoundException" in text:
+        return "put the JDBC driver of that database among the jars of the cluster (spark.jars)"
+    if UNREADABLE.search(text):
+        return QUOTED
     if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
         return "name a format that this server has; others need their jars on the cluster"
     return ""
