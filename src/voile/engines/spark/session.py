@@ -618,9 +618,18 @@ def address_of(session: Any) -> str:
 # ---------------------------------------------------------------------- errors
 
 
-UNREADABLE = re.compile(r"PARSE_SYNTAX_ERROR|INVALID_IDENTIFIER|invalid argument: found ")
-"""What Apache Spark and Sail say of a name that they cannot read."""
 LACKING = re.compile(r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)")
+HELP = {
+    "maxResultSize": "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit",
+    "PYTHON_VERSION_MISMATCH": SAME_PYTHON,
+    "TABLE_OR_VIEW_NOT_FOUND|PATH_NOT_FOUND": NAMED,
+    "PARSE_SYNTAX_ERROR|INVALID_IDENTIFIER|invalid argument: found ": QUOTED,
+    "No data source found|DATA_SOURCE_NOT_FOUND":
+        "name a format that this server has; others need their jars on the cluster",
+    "No suitable driver|ClassNotFoundException":
+        "put the JDBC driver of that database among the jars of the cluster (spark.jars)",
+}  # fmt: skip
+"""What to do, by what Apache Spark and Sail say."""
 TRACEBACK = "Traceback (most recent call last)"
 LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
 
@@ -651,21 +660,9 @@ def first_words(text: str) -> str:
 
 def what_helps(text: str) -> str:
     """What to do about an error of the cluster's, where that is known."""
-    if "maxResultSize" in text:
-        return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
-    if "PYTHON_VERSION_MISMATCH" in text:
-        return SAME_PYTHON
     if missing := LACKING.search(text):
         return f"install {missing[1] or missing[2]} in the Python of the executors"
-    if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
-        return NAMED
-    if "No suitable driver" in text or "ClassNotFoundException" in text:
-        return "put the JDBC driver of that database among the jars of the cluster (spark.jars)"
-    if UNREADABLE.search(text):
-        return QUOTED
-    if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
-        return "name a format that this server has; others need their jars on the cluster"
-    return ""
+    return next((hint for signs, hint in HELP.items() if re.search(signs, text)), "")
 
 
 def said(function: Callable[P, T]) -> Callable[P, T]:
