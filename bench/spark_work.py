@@ -16,8 +16,10 @@ from bench.publish_work import column
 from voile.schema import Attribute, Range, Schema, Values
 
 TICKS = os.sysconf("SC_CLK_TCK")
-SERVERS: list[int] = []
-"""Sessions of Apache Spark's processes: their guard makes them nobody's children."""
+SERVERS: list[Any] = []
+"""Servers of Apache Spark: their guards make their processes nobody's children."""
+WRITTEN_DOWN = 0.5
+"""Seconds in which Spark writes down what its tasks did."""
 REGIONS = tuple(f"region {i:02d}" for i in range(20))
 GRADES = tuple(f"grade {i}" for i in range(8))
 PEOPLE = Schema((
@@ -115,14 +117,14 @@ def run_job(job: str, path: str, engine: str) -> dict[str, Any]:
             if job == "fingerprint":
                 len(table)  # which publishing counts in any case
                 fingerprint(source("dataset:scores", None), Path(folder))  # loads Numba
-        cpu, start = cpu_of_all(), time.perf_counter()
+        before, cpu, start = shuffled(), cpu_of_all(), time.perf_counter()
         done = task()
         seconds, used = time.perf_counter() - start, cpu_of_all() - cpu
         rows = 0 if job in ("fingerprint", "question") else done.manifest.rows
         size = sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())
         return {
             "seconds": seconds, "cpu": used, "rows_out": rows, "bytes_out": size,
-            "rate": 1 / seconds, "others": peaks_of_others(),
+            "rate": 1 / seconds, "others": peaks_of_others(), "shuffled": shuffled() - before,
         }  # fmt: skip
 
 
@@ -164,7 +166,7 @@ def reached(engine: str) -> Iterator[str | None]:
     from tests.spark.cluster import ApacheSpark
 
     server = ApacheSpark.start(Path(tempfile.mkdtemp(prefix="voile-spark-")) / "server")
-    SERVERS.append(server.session)
+    SERVERS.append(server)
     cluster = cluster_at(server.address)
     try:
         cluster.prepare()
@@ -177,11 +179,28 @@ def reached(engine: str) -> Iterator[str | None]:
 # ---------------------------------------------------------------------- all processes
 
 
+def shuffled() -> int:
+    """Bytes that tasks of Apache Spark have written for others to fetch, as its events say."""
+    found, last = shuffle_bytes(), -1
+    while SERVERS and found != last:
+        time.sleep(WRITTEN_DOWN)
+        found, last = shuffle_bytes(), found
+    return found
+
+
+def shuffle_bytes() -> int:
+    """The same, as far as it is written down."""
+    ended = [event for server in SERVERS for event in server.recorded("TaskEnd")]
+    metrics = filter(None, (event.get("Task Metrics") for event in ended))  # a lost task has none
+    return sum(one["Shuffle Write Metrics"]["Shuffle Bytes Written"] for one in metrics)
+
+
 def others() -> list[int]:
     """The processes that work for this one: its own, and those of a server that it started."""
     from tests.spark.cluster import members
 
-    return [*descendants(os.getpid()), *(pid for session in SERVERS for pid in members(session))]
+    served = (pid for server in SERVERS for pid in members(server.session))
+    return [*descendants(os.getpid()), *served]
 
 
 def descendants(of: int) -> list[int]:

@@ -84,6 +84,19 @@ def test_a_table_is_inspected_published_verified_and_asked_on_a_cluster(
     assert there == here
 
 
+def test_a_codebook_is_written_of_a_table_that_stays_there(table: Path, tmp_path: Path) -> None:
+    """The one of this machine, with which the table is then published there."""
+    for name, more in (("there", ("--spark", LOCAL)), ("here", ())):
+        flags = ("--columns", ",".join(NAMES), *more)
+        run("schema", str(table), "-o", str(tmp_path / f"{name}.yaml"), *flags)
+    assert (tmp_path / "there.yaml").read_text() == (tmp_path / "here.yaml").read_text()
+    done = told("publish", str(table), "--spark", LOCAL, "--schema", str(tmp_path / "there.yaml"),
+                "--no-register", "--yes", "-o", str(tmp_path / "people.voile"))  # fmt: skip
+    assert voile.open(done["release"]).schema.names == NAMES
+    words = ["schema", str(table), "-o", str(table), "--overwrite", "--spark", LOCAL]
+    assert "is the table itself" in str(CliRunner().invoke(app, words).exception)
+
+
 def test_the_command_that_is_told_next_publishes(table: Path, tmp_path: Path) -> None:
     words = told("inspect", str(table), "--spark", LOCAL)["next"]
     import shlex
@@ -175,6 +188,8 @@ def test_other_formats_that_the_cluster_reads(tmp_path: Path) -> None:
     assert len(voile.read(SparkSource(LOCAL, f"{tmp_path / 'delta' / 'people'}/"))) == 2
     rows.createOrReplaceTempView("in_the_catalogue")
     assert len(voile.read(SparkSource(LOCAL, "in_the_catalogue"))) == 2
+    rows.createOrReplaceTempView("with-dashes")
+    assert len(voile.read(SparkSource(LOCAL, "`with-dashes`"))) == 2
 
 
 def written(folder: Path) -> Path:
@@ -246,6 +261,10 @@ def test_what_a_cluster_cannot_do_is_told_before_anything_is_written(
         ("postgresql://u:secret@host/db::people", "'postgresql://…@host/db::people' is nothing"),
         ("jdbc:postgresql://h/db?user=u&password=secret::people", "the cluster refused"),
         ("noformat:s3a://u:secret@bucket/rows", "the cluster refused"),
+        ("", "'' names no table and no files"),
+        ("  ", "names no table and no files"),
+        ("delta:", "'delta:' names no table and no files"),
+        ("my-db.people", "the cluster refused"),
         ("/no/such/folder?token=secret", r"in '/no/such/folder\?token=…'|the cluster refused"),
     ],
 )
@@ -327,6 +346,63 @@ def test_a_server_without_tls_is_told_of_at_once(options: str) -> None:
             voile.read(SparkSource(place, "people"))
         answering.join()
     assert "secret" not in str(told_.value) and "port" in told_.value.hint
+
+
+def test_a_server_behind_a_proxy_is_left_to_sparks_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connection of our own is made to it; to others it is."""
+
+    def refused(*_: object) -> None:
+        raise OSError("no way leads there")
+
+    monkeypatch.setattr(socket, "create_connection", refused)
+    for name in session.PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    far, here = (
+        ClusterAddress.read(f"sc://{host}:15002/;use_ssl=true") for host in ("cluster", "127.0.0.1")
+    )
+    for proxy, passed, reached in (
+        ("", "", False), ("http://proxy:3128", "", True), ("http://proxy:3128", "cluster", False),
+    ):  # fmt: skip
+        monkeypatch.setenv("https_proxy", proxy)
+        monkeypatch.setenv("no_proxy", passed)
+        assert far.by_proxy is reached and not here.by_proxy
+        if reached:
+            far.check_reached()
+        else:
+            with pytest.raises(UsageError, match="no Spark Connect server answers at sc://cluster"):
+                far.check_reached()
+        with pytest.raises(UsageError, match="no Spark Connect server answers"):
+            here.check_reached()
+
+
+@pytest.mark.parametrize(
+    "said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x15\x03\x03\x00\x02", b"", None]
+)
+def test_another_service_at_the_port_is_refused_at_once(
+    said: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A web server, one that takes TLS alone, one that hangs up, and one that says nothing."""
+    monkeypatch.setattr(session, "REACHED_IN", 0.5)
+    over = threading.Event()
+
+    def serve() -> None:
+        way, _ = listening.accept()
+        with way:
+            way.recv(100)
+            if said is None:
+                over.wait(20)
+            else:
+                way.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        other = threading.Thread(target=serve)
+        other.start()
+        port = listening.getsockname()[1]
+        with pytest.raises(UsageError, match="not as Spark Connect without TLS does") as refused:
+            ClusterAddress.read(f"sc://127.0.0.1:{port}").check_reached()
+        over.set()
+        other.join(20)
+    assert refused.value.hint and f"sc://127.0.0.1:{port}/;use_ssl=true" in refused.value.hint
 
 
 def test_an_address_says_whether_rows_may_go_there() -> None:

@@ -60,6 +60,7 @@ def schema(
     output: Annotated[Path, typer.Option("-o", "--output", help="The codebook to write.")],
     columns: ColumnsOpt = None,
     reading: ReadingOptions = AS_IT_IS,
+    spark: SparkOpt = None,
     nulls: Annotated[str, typer.Option(help="as-value makes NULL one of the values.")] = "error",
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a codebook of that name.")
@@ -72,7 +73,7 @@ def schema(
 
     refuse_table(output, table)
     check_outside(output)
-    source = read_table(table, reading)
+    source = read_table(table, reading, spark)
     names = source.check_columns(names_in(columns) or list(source.columns))
     found = source.infer(names, checked_nulls(nulls))
     found.save(output, overwrite=overwrite, labels=source.labels)

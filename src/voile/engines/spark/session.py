@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.request import proxy_bypass
 
 import pyarrow as pa
 
@@ -60,8 +61,14 @@ PORTS = range(1, 2**16)
 NAMED = (
     "name a table of the cluster's catalogue, or a path that its executors read (a folder: NAME/)"
 )
+PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+"""Variables of the environment by which gRPC knows a proxy."""
+QUOTED = f"{NAMED}; quote other characters than letters, digits and _: '`my-db`.people'"
 REACHED_IN = 10.0
-"""Seconds for a server to take a connection."""
+"""Seconds for a server to take a connection, and to say what it speaks."""
+FRAME_HEAD, SETTINGS = 9, 4
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0])
+"""What a client of HTTP/2 begins with; the first frame of a server's answer is its settings."""
 NEEDED = ("numpy", "pyarrow", "cryptography")
 """Packages of the executors."""
 SAME_PYTHON = "use the same Python on both sides (PYSPARK_PYTHON on the executors)"
@@ -81,6 +88,14 @@ MOST_TASKS = 1000
 """Tasks that Sail is given at once."""
 HERE_ALONE = re.compile(r"dataset:|(postgres(ql)?|mysql|duckdb|sqlite)://")
 """What Voile reads without a cluster, and none with it."""
+DRIVERS = {
+    "postgresql": "org.postgresql.Driver",
+    "mysql": "com.mysql.cj.jdbc.Driver",
+    "mariadb": "org.mariadb.jdbc.Driver",
+    "oracle": "oracle.jdbc.OracleDriver",
+    "sqlserver": "com.microsoft.sqlserver.jdbc.SQLServerDriver",
+}
+"""Classes of JDBC drivers: Java finds none by itself in a jar that was given to Spark."""
 TASKS = 4
 """Tasks that ask executors what they have."""
 DELETED_BY = 2**20
@@ -147,8 +162,16 @@ class ClusterAddress:
             hint=f'encrypt the connection: "{self}/;use_ssl=true"',
         )
 
+    @property
+    def by_proxy(self) -> bool:
+        """Whether Spark's client goes there by a proxy: then no other way need lead there."""
+        named = any(os.environ.get(name) for name in PROXIES)
+        return named and not self.on_loopback and not proxy_bypass(self.host)
+
     def check_reached(self) -> None:
         """Refuse a server that does not answer; Spark's own client would try for ten minutes."""
+        if self.by_proxy:
+            return
         try:
             way = socket.create_connection((self.host, self.port), REACHED_IN)
         except OSError as error:
@@ -159,6 +182,24 @@ class ClusterAddress:
         with way:
             if self.encrypted or (self.has_token and self.host != "localhost"):
                 self._check_tls(way)
+            else:
+                self._check_speaks(way)
+
+    def _check_speaks(self, way: socket.socket) -> None:
+        """Refuse what is no server of HTTP/2, on which Spark Connect is: its client would wait."""
+        frame = b""
+        try:
+            way.sendall(PREFACE)
+            while len(frame) < FRAME_HEAD and (more := way.recv(FRAME_HEAD - len(frame))):
+                frame += more
+        except OSError:
+            frame = b""
+        if len(frame) < FRAME_HEAD or frame[3] != SETTINGS:
+            raise UsageError(
+                f"something answers at {self}, but not as Spark Connect without TLS does",
+                hint="give the port of Spark Connect, which is 15002 unless it was set; "
+                f"if it takes TLS there, write {self}/;use_ssl=true",
+            )
 
     def _check_tls(self, way: socket.socket) -> None:
         try:
@@ -223,12 +264,17 @@ class Cluster:
                 "executors read, or jdbc:postgresql://HOST/DATABASE::TABLE",
             )
         kind, colon, place = what.partition(":")
+        if not what.strip() or (colon and not place):
+            raise UsageError(f"{what!r} names no table and no files", hint=NAMED)
         reader = self.session.read
         if colon and kind == "jdbc":
             url, _, table = what.partition("::")
             if not table:
                 raise UsageError("the JDBC address names no table", hint="use jdbc:…::TABLE")
-            return said(reader.format("jdbc").option("url", url).option("dbtable", table).load)()
+            reader = reader.format("jdbc").option("url", url).option("dbtable", table)
+            if driver := DRIVERS.get(place.partition(":")[0]):
+                reader = reader.option("driver", driver)
+            return said(reader.load)()
         if colon and not place.startswith("//") and re.fullmatch(r"[a-z]\w+", kind):
             return self._files(kind, place)
         ending = Path(what).suffix.lower()
@@ -594,6 +640,17 @@ def address_of(session: Any) -> str:
 
 
 LACKING = re.compile(r"No module named '(?!voile\b)(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)")
+HELP = {
+    "maxResultSize": "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit",
+    "PYTHON_VERSION_MISMATCH": SAME_PYTHON,
+    "TABLE_OR_VIEW_NOT_FOUND|PATH_NOT_FOUND": NAMED,
+    "PARSE_SYNTAX_ERROR|INVALID_IDENTIFIER|invalid argument: found ": QUOTED,
+    "No data source found|DATA_SOURCE_NOT_FOUND":
+        "name a format that this server has; others need their jars on the cluster",
+    "No suitable driver|ClassNotFoundException":
+        "put the JDBC driver of that database among the jars of the cluster (spark.jars)",
+}  # fmt: skip
+"""What to do, by what Apache Spark and Sail say."""
 TRACEBACK = "Traceback (most recent call last)"
 LINES = re.compile(r"\n\s+at |\nJVM stacktrace|\n\n")
 
@@ -624,17 +681,9 @@ def first_words(text: str) -> str:
 
 def what_helps(text: str) -> str:
     """What to do about an error of the cluster's, where that is known."""
-    if "maxResultSize" in text:
-        return "set spark.driver.maxResultSize higher on the cluster, or 0 for no limit"
-    if "PYTHON_VERSION_MISMATCH" in text:
-        return SAME_PYTHON
     if missing := LACKING.search(text):
         return f"install {missing[1] or missing[2]} in the Python of the executors"
-    if "TABLE_OR_VIEW_NOT_FOUND" in text or "PATH_NOT_FOUND" in text:
-        return NAMED
-    if "No data source found" in text or "DATA_SOURCE_NOT_FOUND" in text:
-        return "name a format that this server has; others need their jars on the cluster"
-    return ""
+    return next((hint for signs, hint in HELP.items() if re.search(signs, text)), "")
 
 
 def said(function: Callable[P, T]) -> Callable[P, T]:
