@@ -17,6 +17,9 @@ SCREENS = ("table", "codebook", "hierarchies", "risk", "promise", "compare", "pr
 TABLE = "dataset:adult/boundary"
 QUESTION = "select education, count(*) from adult where sex = 'Female' group by education"
 LONGEST = 300_000
+TALLEST = {"publish": 2700, "table": 1900}
+"""Screens of which more is shown than 1,500 pixels."""
+ON_A_PHONE = {"table": "p/boundary/table", "promise": "p/boundary/promise", "explore": "r/boundary"}
 
 
 def at_rest(page: Page) -> None:
@@ -31,13 +34,14 @@ def picture(page: Page, folder: Path, name: str) -> None:
     """What is on the page, down to a height that a reader looks at."""
     at_rest(page)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 700})  # type: ignore[index]
-    height = min(1500, int(page.evaluate("document.documentElement.scrollHeight")))
+    height = min(TALLEST.get(name, 1500), int(page.evaluate("document.documentElement.scrollHeight")))
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
     page.screenshot(path=folder / f"{name}.png")
     print(name)
 
 
 PRESSED = {
+    "table": ["Show the first rows"],
     "compare": ["Keep it as a candidate", "Measure them on the table", "Measure the frontier"],
     "preview": ["Make a preview"],
     "attack": ["See what they learn"],
@@ -75,7 +79,7 @@ def main() -> None:
 
 
 def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
-    """Every screen in the light; two on a phone in the dark."""
+    """Every screen in the light; some on a phone in the dark."""
     base = running.base
     with tab(browser) as seen:
         page = seen.page
@@ -117,6 +121,12 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
         page.fill("#name", "counts")
         page.get_by_role("button", name="Begin the server").click()
         page.get_by_text("answers are left").wait_for(timeout=LONGEST)
+        page.fill("#analyst", "Iris")
+        page.fill("#token-queries", "40")
+        page.get_by_role("button", name="Make a token").click()
+        page.locator("#made-token").wait_for()
+        page.goto(f"{base}/servers/counts")  # the token is shown once, and not in a picture
+        picture(page, folder, "server")
         for name in ("", "servers"):
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/{name}")
@@ -124,8 +134,8 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
     token = running.url.partition("token=")[2]
     with tab(browser, width=390, dark=True) as seen:
         seen.page.goto(f"{base}/?token={token}")
-        for name in ("table", "promise"):
-            seen.page.goto(f"{base}/p/boundary/{name}")
+        for name, where in ON_A_PHONE.items():
+            seen.page.goto(f"{base}/{where}")
             at_rest(seen.page)
             seen.page.screenshot(path=folder / f"{name}-phone.png")
 

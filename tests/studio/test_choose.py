@@ -409,6 +409,24 @@ def test_the_number_of_answers_is_chosen_and_handed_to_the_server(
     assert plan.verb == "plan" and "--queries 20" in begin.command()
 
 
+@pytest.mark.usefixtures("compared_once")
+def test_the_number_of_answers_follows_from_the_error_that_is_allowed(visit: Visit) -> None:
+    promise.answer(posted(visit, need="2"))
+    promise.set_error(posted(visit, max_error="72,5"))
+    assert visit.project.max_error == 72.5
+    context, html = settled_page(visit)
+    known = context["data"]["by_answers"]
+    (wanted,) = [one for one in known if one["answers"] == context["wanted"]["answers"]]
+    assert wanted["off_by"] <= 72.5
+    assert all(one["off_by"] > 72.5 for one in known if one["answers"] > wanted["answers"])
+    assert f"T = {wanted['answers']}" in html and "Use it" in html
+    promise.choose(posted(visit, slider="answers", answers=str(context["wanted"]["place"])))
+    assert visit.project.answers == wanted["answers"]
+    promise.set_error(posted(visit, max_error="0.1"))
+    _, html = settled_page(visit)
+    assert "Not even one answer is off by ± 0.1" in html
+
+
 def test_a_server_that_has_no_answer_left_says_so(table: dict[str, Any]) -> None:
     (found,) = promise.served_task(
         Silent(), **table, questions=[QUESTION, "select avg(age) from people"], epsilon=1.0,

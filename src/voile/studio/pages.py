@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -224,6 +225,21 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+IN_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+"""A number as `number` writes it: commas stand between thousands."""
+
+
+def read_number(text: str) -> float:
+    """A number that was typed: 1,000 is a thousand, and in 0,5 or 2,5 the comma begins decimals."""
+    return float(text.replace(",", "" if IN_THOUSANDS.fullmatch(text) else "."))
+
+
+def listed_numbers(text: str) -> list[str]:
+    """The parts of a list of numbers; where semicolons part them, a comma may begin decimals."""
+    signs = r"[;\n]|,\s" if ";" in text else r"[,\n]"
+    return [part.strip() for part in re.split(signs, text) if part.strip()]
 
 
 def short(value: Any, most: int = 60) -> str:
