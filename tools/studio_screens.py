@@ -34,7 +34,8 @@ def picture(page: Page, folder: Path, name: str) -> None:
     """What is on the page, down to a height that a reader looks at."""
     at_rest(page)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 700})  # type: ignore[index]
-    height = min(TALLEST.get(name, 1500), int(page.evaluate("document.documentElement.scrollHeight")))
+    needed = int(page.evaluate("document.documentElement.scrollHeight"))
+    height = min(TALLEST.get(name, 1500), needed)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
     page.screenshot(path=folder / f"{name}.png")
     print(name)
@@ -63,6 +64,20 @@ def published(page: Page, base: str) -> None:
     page.get_by_text("What has left before").wait_for(timeout=LONGEST)
 
 
+def served(page: Page, base: str, folder: Path) -> None:
+    """Begin a server, so that there is one to look after."""
+    page.goto(f"{base}/servers?project=boundary")
+    page.fill("#name", "counts")
+    page.get_by_role("button", name="Begin the server").click()
+    page.get_by_text("answers are left").wait_for(timeout=LONGEST)
+    page.fill("#analyst", "Iris")
+    page.fill("#token-queries", "40")
+    page.get_by_role("button", name="Make a token").click()
+    page.locator("#made-token").wait_for()
+    page.goto(f"{base}/servers/counts")  # the token is shown once, and not in a picture
+    picture(page, folder, "server")
+
+
 def main() -> None:
     """Start a studio, walk through it, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -79,7 +94,7 @@ def main() -> None:
 
 
 def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
-    """Every screen in the light; some on a phone in the dark."""
+    """Every screen in the light, and some on a phone."""
     base = running.base
     with tab(browser) as seen:
         page = seen.page
@@ -117,21 +132,17 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
         expect(page.locator("#answer tbody tr").nth(3)).to_be_visible(timeout=LONGEST)
         expect(page.locator("#verified")).to_contain_text("Verified.", timeout=LONGEST)
         picture(page, folder, "explore")
-        page.goto(f"{base}/servers?project=boundary")
-        page.fill("#name", "counts")
-        page.get_by_role("button", name="Begin the server").click()
-        page.get_by_text("answers are left").wait_for(timeout=LONGEST)
-        page.fill("#analyst", "Iris")
-        page.fill("#token-queries", "40")
-        page.get_by_role("button", name="Make a token").click()
-        page.locator("#made-token").wait_for()
-        page.goto(f"{base}/servers/counts")  # the token is shown once, and not in a picture
-        picture(page, folder, "server")
+        served(page, base, folder)
         for name in ("", "servers"):
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/{name}")
             picture(page, folder, name or "start")
-    token = running.url.partition("token=")[2]
+    on_a_phone(browser, running, folder)
+
+
+def on_a_phone(browser: Browser, running: RunningStudio, folder: Path) -> None:
+    """Some screens on a phone in the dark."""
+    base, token = running.base, running.url.partition("token=")[2]
     with tab(browser, width=390, dark=True) as seen:
         seen.page.goto(f"{base}/?token={token}")
         for name, where in ON_A_PHONE.items():

@@ -310,6 +310,20 @@ def test_the_slider_of_a_view_moves_errors_in_per_cent(visit: Visit) -> None:
     assert 'data-cell="posterior-0"' in html and 'data-cell="posterior-people-0"' in html
 
 
+def test_the_strongest_view_with_an_error_is_taken_by_a_button(visit: Visit) -> None:
+    promise.answer(posted(visit, need="5"))
+    with pytest.raises(UsageError, match="no such promise"):
+        promise.set_strongest(posted(visit, which="smallest_posterior"))
+    promise.set_error(posted(visit, max_error="100"))
+    context, html = settled_page(visit)
+    found = context["data"]["plan"]["strongest"]["smallest_posterior"]
+    assert "Use the promise with the smallest γ" in html
+    promise.set_strongest(posted(visit, which="smallest_posterior"))
+    assert visit.project.options == {name: found[name] for name in ("prior_factor", "posterior")}
+    context, _ = settled_page(visit)
+    assert context["data"]["plan"]["expected_error"] <= 100 * 1.01
+
+
 def settled_page(visit: Visit) -> tuple[dict[str, Any], str]:
     """The Promise screen when all of its work has ended: its context, and its HTML."""
     for _ in range(9):

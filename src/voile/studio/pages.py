@@ -249,8 +249,11 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def moment(text: str) -> str:
-    """A moment with its zone, as people read it."""
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+    """A moment with its zone, as people read it; what is none stays as somebody else wrote it."""
+    try:
+        return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return text
 
 
 def spec(chart: Mapping[str, Any]) -> Markup:

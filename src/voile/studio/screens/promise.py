@@ -618,6 +618,19 @@ def set_epsilon(visit: Visit) -> Reply:
     return show(visit)
 
 
+def set_strongest(visit: Visit) -> Reply:
+    """Take one of the strongest noisy views with the error that is allowed."""
+    page = show(visit)
+    data = page.context["data"] if isinstance(page, ScreenPage) else None
+    strongest = (data["plan"]["strongest"] or {}) if data and family(visit) == "view" else {}
+    found = strongest.get(visit.form.get("which"))
+    if found is None:
+        raise UsageError("there is no such promise", hint="ask again what gives that error")
+    kept = {name: value for name, value in visit.project.options.items() if name != "prior"}
+    visit.change(options={**kept, **{name: found[name] for name in ("prior_factor", "posterior")}})
+    return show(visit)
+
+
 def advise(visit: Visit) -> Reply:
     """Apply a change that would help, where nothing of use can be had."""
     apply_change(visit)
@@ -634,6 +647,7 @@ SCREEN = Screen(
     show,
     actions={
         "answer": answer, "choose": choose, "method": choose_method, "require": require,
-        "ask": ask, "error": set_error, "epsilon": set_epsilon, "advise": advise,
+        "ask": ask, "error": set_error, "epsilon": set_epsilon, "strongest": set_strongest,
+        "advise": advise,
     },
 )  # fmt: skip
