@@ -255,7 +255,7 @@ def guess_call(visit: Visit) -> ShownCall:
 def plain(kind: str, text: str) -> Any:
     """A value as Python has it; a text that is no number stays one."""
     try:
-        return {"integer": int, "numeric": read_number}.get(kind, str)(text)
+        return read_number(text) if kind == "numeric" else int(text) if kind == "integer" else text
     except ValueError:
         return text
 
