@@ -25,6 +25,7 @@ ON_A_PHONE = {"table": "p/boundary/table", "promise": "p/boundary/promise", "exp
 def at_rest(page: Page) -> None:
     """Wait until work has ended and charts are drawn."""
     page.wait_for_selector("main h1")
+    expect(page.locator(".htmx-request:not(.job)")).to_have_count(0, timeout=LONGEST)
     expect(page.locator(".job progress")).to_have_count(0, timeout=LONGEST)
     for chart in page.locator(".chart[data-spec]:visible").all():
         expect(chart.locator("canvas")).to_be_visible(timeout=LONGEST)
@@ -34,6 +35,7 @@ def picture(page: Page, folder: Path, name: str) -> None:
     """What is on the page, down to a height that a reader looks at."""
     at_rest(page)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 700})  # type: ignore[index]
+    page.evaluate("scrollTo(0, 0)")
     needed = int(page.evaluate("document.documentElement.scrollHeight"))
     height = min(TALLEST.get(name, 1500), needed)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
@@ -101,7 +103,9 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
         page.goto(running.url)
         at_rest(page)
         page.get_by_label("Role of salary").select_option("sensitive")
+        expect(page.get_by_label("Role of salary")).to_have_class("role sensitive")
         page.get_by_label("Role of occupation").select_option("other")
+        expect(page.get_by_label("Role of occupation")).to_have_class("role other")
         for name in SCREENS:
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/p/boundary/{name}")
