@@ -17,11 +17,15 @@ SCREENS = ("table", "codebook", "hierarchies", "risk", "promise", "compare", "pr
 TABLE = "dataset:adult/boundary"
 QUESTION = "select education, count(*) from adult where sex = 'Female' group by education"
 LONGEST = 300_000
+TALLEST = {"publish": 2700, "table": 1900}
+"""Screens of which more is shown than 1,500 pixels."""
+ON_A_PHONE = {"table": "p/boundary/table", "promise": "p/boundary/promise", "explore": "r/boundary"}
 
 
 def at_rest(page: Page) -> None:
     """Wait until work has ended and charts are drawn."""
     page.wait_for_selector("main h1")
+    expect(page.locator(".htmx-request:not(.job)")).to_have_count(0, timeout=LONGEST)
     expect(page.locator(".job progress")).to_have_count(0, timeout=LONGEST)
     for chart in page.locator(".chart[data-spec]:visible").all():
         expect(chart.locator("canvas")).to_be_visible(timeout=LONGEST)
@@ -31,13 +35,16 @@ def picture(page: Page, folder: Path, name: str) -> None:
     """What is on the page, down to a height that a reader looks at."""
     at_rest(page)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": 700})  # type: ignore[index]
-    height = min(1500, int(page.evaluate("document.documentElement.scrollHeight")))
+    page.evaluate("scrollTo(0, 0)")
+    needed = int(page.evaluate("document.documentElement.scrollHeight"))
+    height = min(TALLEST.get(name, 1500), needed)
     page.set_viewport_size({"width": page.viewport_size["width"], "height": height})  # type: ignore[index]
     page.screenshot(path=folder / f"{name}.png")
     print(name)
 
 
 PRESSED = {
+    "table": ["Show the first rows"],
     "compare": ["Keep it as a candidate", "Measure them on the table", "Measure the frontier"],
     "preview": ["Make a preview"],
     "attack": ["See what they learn"],
@@ -59,6 +66,20 @@ def published(page: Page, base: str) -> None:
     page.get_by_text("What has left before").wait_for(timeout=LONGEST)
 
 
+def served(page: Page, base: str, folder: Path) -> None:
+    """Begin a server, so that there is one to look after."""
+    page.goto(f"{base}/servers?project=boundary")
+    page.fill("#name", "counts")
+    page.get_by_role("button", name="Begin the server").click()
+    page.get_by_text("answers are left").wait_for(timeout=LONGEST)
+    page.fill("#analyst", "Iris")
+    page.fill("#token-queries", "40")
+    page.get_by_role("button", name="Make a token").click()
+    page.locator("#made-token").wait_for()
+    page.goto(f"{base}/servers/counts")  # the token is shown once, and not in a picture
+    picture(page, folder, "server")
+
+
 def main() -> None:
     """Start a studio, walk through it, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,14 +96,16 @@ def main() -> None:
 
 
 def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
-    """Every screen in the light; two on a phone in the dark."""
+    """Every screen in the light, and some on a phone."""
     base = running.base
     with tab(browser) as seen:
         page = seen.page
         page.goto(running.url)
         at_rest(page)
         page.get_by_label("Role of salary").select_option("sensitive")
+        expect(page.get_by_label("Role of salary")).to_have_class("role sensitive")
         page.get_by_label("Role of occupation").select_option("other")
+        expect(page.get_by_label("Role of occupation")).to_have_class("role other")
         for name in SCREENS:
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/p/boundary/{name}")
@@ -113,19 +136,21 @@ def take_all(browser: Browser, running: RunningStudio, folder: Path) -> None:
         expect(page.locator("#answer tbody tr").nth(3)).to_be_visible(timeout=LONGEST)
         expect(page.locator("#verified")).to_contain_text("Verified.", timeout=LONGEST)
         picture(page, folder, "explore")
-        page.goto(f"{base}/servers?project=boundary")
-        page.fill("#name", "counts")
-        page.get_by_role("button", name="Begin the server").click()
-        page.get_by_text("answers are left").wait_for(timeout=LONGEST)
+        served(page, base, folder)
         for name in ("", "servers"):
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{base}/{name}")
             picture(page, folder, name or "start")
-    token = running.url.partition("token=")[2]
+    on_a_phone(browser, running, folder)
+
+
+def on_a_phone(browser: Browser, running: RunningStudio, folder: Path) -> None:
+    """Some screens on a phone in the dark."""
+    base, token = running.base, running.url.partition("token=")[2]
     with tab(browser, width=390, dark=True) as seen:
         seen.page.goto(f"{base}/?token={token}")
-        for name in ("table", "promise"):
-            seen.page.goto(f"{base}/p/boundary/{name}")
+        for name, where in ON_A_PHONE.items():
+            seen.page.goto(f"{base}/{where}")
             at_rest(seen.page)
             seen.page.screenshot(path=folder / f"{name}-phone.png")
 

@@ -13,11 +13,13 @@ from voile.evaluate.attack import guess_value
 from voile.evaluate.beside import (
     answers_beside,
     check_question,
+    column_groups,
     counts_beside,
     ranges_beside,
     round_step,
     summary_beside,
 )
+from voile.schema import Schema
 
 ROWS = [(age, town, ill) for age in (20, 30, 40, 50) for town in "abc" for ill in ("no", "yes")
         for _ in range(3 + (age // 10) * (ill == "no") + 2 * (town == "a"))]  # fmt: skip
@@ -135,6 +137,21 @@ def test_wide_columns_are_compared_in_ranges(tmp_path: Path) -> None:
     both = ranges_beside(release, path, ["income", "ill"], most=10)
     assert len(both) == 16 and sum(one.truth for one in both) == 200
     assert sum(one.estimate for one in both) == pytest.approx(200)
+
+
+def test_bins_are_called_by_their_ends() -> None:
+    """Their middles are no values of the table, and look as if they were."""
+    schema = Schema.from_dict({"attributes": [
+        {"name": "age", "kind": "integer", "bins": [10, 20, 21, 30], "null": True},
+        {"name": "weight", "kind": "numeric", "bins": [40, 62.5, 90]},
+        {"name": "born", "kind": "date", "bins": ["2000-01-01", "2001-01-01", "2003-01-01"]},
+    ]})  # fmt: skip
+    labels = {one.name: column_groups(one, 40).labels for one in schema.attributes}
+    assert labels == {
+        "age": ["10–19", "20", "21–30", "(missing)"],
+        "weight": ["40–62.5", "62.5–90"],
+        "born": ["from 2000-01-01", "from 2001-01-01"],
+    }
 
 
 @pytest.mark.parametrize(

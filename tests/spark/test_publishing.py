@@ -338,8 +338,13 @@ def test_an_executor_that_lacks_a_package_is_told_of(
 @pytest.mark.parametrize("options", ["use_ssl=true", "token=secret"])
 def test_a_server_without_tls_is_told_of_at_once(options: str) -> None:
     """Spark's client would try for ten minutes."""
+
+    def serve() -> None:
+        with server.accept()[0] as way:
+            way.sendall(b"\0" * 64)
+
     with socket.create_server(("127.0.0.1", 0)) as server:
-        answering = threading.Thread(target=lambda: server.accept()[0].sendall(b"\0" * 64))
+        answering = threading.Thread(target=serve)
         answering.start()
         place = f"sc://127.0.0.1:{server.getsockname()[1]}/;{options}"
         with pytest.raises(UsageError, match="does not answer with TLS") as told_:

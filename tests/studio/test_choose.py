@@ -310,6 +310,20 @@ def test_the_slider_of_a_view_moves_errors_in_per_cent(visit: Visit) -> None:
     assert 'data-cell="posterior-0"' in html and 'data-cell="posterior-people-0"' in html
 
 
+def test_the_strongest_view_with_an_error_is_taken_by_a_button(visit: Visit) -> None:
+    promise.answer(posted(visit, need="5"))
+    with pytest.raises(UsageError, match="no such promise"):
+        promise.set_strongest(posted(visit, which="smallest_posterior"))
+    promise.set_error(posted(visit, max_error="100"))
+    context, html = settled_page(visit)
+    found = context["data"]["plan"]["strongest"]["smallest_posterior"]
+    assert "Use the promise with the smallest γ" in html
+    promise.set_strongest(posted(visit, which="smallest_posterior"))
+    assert visit.project.options == {name: found[name] for name in ("prior_factor", "posterior")}
+    context, _ = settled_page(visit)
+    assert context["data"]["plan"]["expected_error"] <= 100 * 1.01
+
+
 def settled_page(visit: Visit) -> tuple[dict[str, Any], str]:
     """The Promise screen when all of its work has ended: its context, and its HTML."""
     for _ in range(9):
@@ -407,6 +421,24 @@ def test_the_number_of_answers_is_chosen_and_handed_to_the_server(
     assert there.context["cost"]["epsilon"] == 1.0 and there.context["cost"]["noise"] == "geometric"
     plan, begin = promise.calls_of(visit, "server")
     assert plan.verb == "plan" and "--queries 20" in begin.command()
+
+
+@pytest.mark.usefixtures("compared_once")
+def test_the_number_of_answers_follows_from_the_error_that_is_allowed(visit: Visit) -> None:
+    promise.answer(posted(visit, need="2"))
+    promise.set_error(posted(visit, max_error="72,5"))
+    assert visit.project.max_error == 72.5
+    context, html = settled_page(visit)
+    known = context["data"]["by_answers"]
+    (wanted,) = [one for one in known if one["answers"] == context["wanted"]["answers"]]
+    assert wanted["off_by"] <= 72.5
+    assert all(one["off_by"] > 72.5 for one in known if one["answers"] > wanted["answers"])
+    assert f"T = {wanted['answers']}" in html and "Use it" in html
+    promise.choose(posted(visit, slider="answers", answers=str(context["wanted"]["place"])))
+    assert visit.project.answers == wanted["answers"]
+    promise.set_error(posted(visit, max_error="0.1"))
+    _, html = settled_page(visit)
+    assert "Not even one answer is off by ± 0.1" in html
 
 
 def test_a_server_that_has_no_answer_left_says_so(table: dict[str, Any]) -> None:

@@ -482,6 +482,13 @@ ATTRIBUTES = [
 ]
 
 
+LABEL_OF_BIN = """async ([kind, key]) => {
+  const { bars } = await import("/static/shared/sql.js");
+  return bars({ name: "age", kind, bins: [12, 19, 20, 22], null: false }, "t").bar(key).label;
+}"""
+"""A bin of whole numbers is called by the numbers in it."""
+
+
 def test_bars_of_every_kind_of_column_are_filters_that_count_the_same(
     running: RunningStudio, browser: Browser, tmp_path: Path
 ) -> None:
@@ -499,6 +506,10 @@ def test_bars_of_every_kind_of_column_are_filters_that_count_the_same(
                             weak=True, name="t", register=False, to=tmp_path / "t")  # fmt: skip
     with tab(browser) as seen:
         page = Exploring(seen).open(running, "adult")
+        assert [page.evaluate(LABEL_OF_BIN, ["integer", key]) for key in (14.5, 19.5, 21)] == [
+            "12 – 18", "19", "20 – 22"
+        ]  # fmt: skip
+        assert page.evaluate(LABEL_OF_BIN, ["numeric", 19.5]) == "19 – 20"
         for one in ATTRIBUTES:
             sql = page.evaluate(
                 "async (one) => (await import('/static/shared/sql.js')).bars(one, 't').sql",

@@ -28,7 +28,7 @@ from voile.progress import Silent
 from voile.publishing import column_hierarchy
 from voile.schema import Schema
 from voile.studio.listing import listing
-from voile.studio.pages import Form, Reply, ScreenPage, Visit, rendered
+from voile.studio.pages import Form, Reply, ScreenPage, Visit, listed_numbers, read_number, rendered
 from voile.studio.project import read_project
 from voile.studio.running import run_project
 from voile.studio.screens import codebook, hierarchies
@@ -100,6 +100,37 @@ def test_the_look_is_that_of_inspect(folder: Path) -> None:
     assert "sentinel" not in {one["what"] for one in kept["mends"]}
     nulls = {one["name"]: one["nulls"] for one in kept["attributes"]}
     assert nulls["score"] == 0 < nulls["age"]
+
+
+def test_the_first_rows_are_those_of_the_file(folder: Path) -> None:
+    source = str(folder / "messy.csv")
+    rows = table_screen.rows_task(Silent(), source=source, reading=READ, stamp=[])
+    lines = [line.split(";") for line in (folder / "messy.csv").read_text().splitlines()]
+    assert [row["patient id"] for row in rows] == [cells[0] for cells in lines[1:11]]
+    assert rows[0]["weight"] == lines[1][2].replace(",", ".") and rows[0]["town"] == lines[1][3]
+    assert lines[8][1] == "NA" and rows[7]["age"] is None and lines[4][6] == "-99"
+    assert rows[3]["score"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_"),
+    [("1,000", 1000.0), ("12,345,678.5", 12345678.5), ("0,5", 0.5), ("2,5", 2.5), ("-2,25", -2.25),
+     ("0,125", 0.125), ("72.5", 72.5), ("1e-6", 1e-6)],
+)  # fmt: skip
+def test_numbers_are_read_as_people_type_them(text: str, is_: float) -> None:
+    assert read_number(text) == is_
+
+
+def test_semicolons_part_numbers_that_have_decimal_commas() -> None:
+    assert listed_numbers("0, 10,\n20") == ["0", "10", "20"]
+    assert listed_numbers("0; 2,5;\n7") == ["0", "2,5", "7"]
+    assert hierarchies.numbers("2,5; 5; 10") == [2.5, 5, 10]
+
+
+@pytest.mark.parametrize("text", ["1.234,5", "1,2,3", "", "much", "1,0000,000"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="could not convert"):
+        read_number(text)
 
 
 def test_the_codebook_is_that_of_schema(folder: Path) -> None:
@@ -347,6 +378,13 @@ def test_from_a_messy_table_to_its_risk(
         url = opened(page, "messy.csv")
         project = folder / "messy.voile-project"
         walk_table(page, project)
+        assert run_calls(page, folder)["rows"] == 1500
+        page.get_by_role("button", name="Show the first rows").click()
+        rows = page.locator("table.rows")
+        expect(rows.locator("tbody tr")).to_have_count(10)
+        expect(rows.locator("tbody tr").first).to_contain_text("P10000")
+        expect(rows.locator("tbody tr").nth(7).locator("td").nth(1)).to_have_text("missing")
+        assert "P10000" not in project.read_text()
         assert run_calls(page, folder)["rows"] == 1500
         walk_codebook(page, url, project, folder)
         walk_hierarchies(page, url, project, folder)

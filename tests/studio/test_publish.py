@@ -305,6 +305,9 @@ def test_the_start_shows_what_there_is_and_refuses_what_is_wrong(
     refused(page, "is not a release")
     page.set_input_files("#file", str(running.folder / "paper.csv"))
     refused(page, "is a PDF")
+    missed = """() => !document.querySelector("h1").dispatchEvent(
+      new DragEvent("drop", { bubbles: true, cancelable: true }))"""
+    assert page.evaluate(missed)  # a file that misses the field does not replace the page
     assert not [*running.folder.glob("paper-*")]
 
 

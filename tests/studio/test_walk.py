@@ -218,6 +218,8 @@ def test_a_crash_loses_no_choice(tmp_path: Path, browser: Browser) -> None:
         expect(seen.page.get_by_label("Role of age")).to_have_class(re.compile("other"))
         first.process.kill()
         first.process.wait()
+        seen.page.get_by_label("Role of sex").select_option("sensitive")
+        expect(seen.page.locator("#problem")).to_contain_text("does not answer")
     with started(tmp_path, "source.voile-project") as second, tab(browser) as seen:
         seen.page.goto(second.url)
         at_rest(seen.page)

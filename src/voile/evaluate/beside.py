@@ -175,7 +175,7 @@ def column_groups(attribute: Any, most: int) -> ColumnGroups:
     known = [value for value in values if value is not None]
     if len(known) <= most or attribute.kind not in ("integer", "numeric", "date"):
         place: dict[Any, int] = {value: i for i, value in enumerate(values)}
-        labels = [MISSING if value is None else str(value) for value in values]
+        labels = value_labels(attribute, values)
         return ColumnGroups(name, column, labels, [*place.values()], place.get)
     if attribute.kind == "date":
         return date_groups(name, column, values, most)
@@ -197,6 +197,22 @@ def column_groups(attribute: Any, most: int) -> ColumnGroups:
     ]
     labels += [MISSING] if missing else []
     return ColumnGroups(name, f"floor({column} / {step:.12g})", labels, of_values, of_key)
+
+
+def value_labels(attribute: Any, values: Sequence[Any]) -> list[str]:
+    """What values are called; a bin by its ends, since its middle is no value of the table."""
+    edges = attribute.to_dict().get("bins")
+    if edges is None:
+        return [MISSING if value is None else str(value) for value in values]
+    ends = [*edges]
+    if attribute.kind == "integer":  # the next edge is not in the bin, but for the last
+        ends = [*(edge - 1 for edge in edges[:-1]), edges[-1]]
+    bins = zip(edges, ends[1:], strict=False)
+    if attribute.kind == "date":
+        names = iter([f"from {low}" for low, _ in bins])
+    else:
+        names = iter([f"{low:g}" if low == high else f"{low:g}–{high:g}" for low, high in bins])
+    return [MISSING if value is None else next(names) for value in values]
 
 
 def round_step(least: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -226,6 +227,21 @@ def number(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
+IN_THOUSANDS = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+"""A number as `number` writes it: commas stand between thousands."""
+
+
+def read_number(text: str) -> float:
+    """A number that was typed: 1,000 is a thousand, and in 0,5 or 2,5 the comma begins decimals."""
+    return float(text.replace(",", "" if IN_THOUSANDS.fullmatch(text) else "."))
+
+
+def listed_numbers(text: str) -> list[str]:
+    """The parts of a list of numbers; where semicolons part them, a comma may begin decimals."""
+    signs = r"[;\n]|,\s" if ";" in text else r"[,\n]"
+    return [part.strip() for part in re.split(signs, text) if part.strip()]
+
+
 def short(value: Any, most: int = 60) -> str:
     """A text that fits a cell."""
     text = "–" if value is None else str(value)
@@ -233,8 +249,11 @@ def short(value: Any, most: int = 60) -> str:
 
 
 def moment(text: str) -> str:
-    """A moment with its zone, as people read it."""
-    return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+    """A moment with its zone, as people read it; what is none stays as somebody else wrote it."""
+    try:
+        return f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return text
 
 
 def spec(chart: Mapping[str, Any]) -> Markup:

@@ -15,7 +15,7 @@ from voile.studio.advising import apply_change, listed_changes
 from voile.studio.calls import CLASS_METHODS, ShownCall, in_sql, publish_options, quoted
 from voile.studio.candidates import every, picked, remembered_place
 from voile.studio.charts import belief_chart
-from voile.studio.pages import Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import Reply, Screen, ScreenPage, Visit, read_number
 from voile.studio.points import per_cent
 from voile.studio.running import shown_schema
 from voile.studio.trying import task_arguments, tried_table
@@ -100,7 +100,7 @@ def typed(attribute: Any, text: str) -> Any:
     if attribute.kind not in ("integer", "numeric"):
         return text
     try:
-        return int(text) if attribute.kind == "integer" else float(text)
+        return int(text) if attribute.kind == "integer" else read_number(text)
     except ValueError:
         raise UsageError(
             f"{attribute.name!r} is a number, not {text!r}", hint="correct it"
@@ -255,7 +255,7 @@ def guess_call(visit: Visit) -> ShownCall:
 def plain(kind: str, text: str) -> Any:
     """A value as Python has it; a text that is no number stays one."""
     try:
-        return {"integer": int, "numeric": float}.get(kind, str)(text)
+        return read_number(text) if kind == "numeric" else int(text) if kind == "integer" else text
     except ValueError:
         return text
 

@@ -15,7 +15,16 @@ from voile.schema.infer import nice_bins
 from voile.studio.calls import ShownCall, publish_call
 from voile.studio.jobs import AT_ONCE, Job
 from voile.studio.listing import listing
-from voile.studio.pages import Download, Form, Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import (
+    Download,
+    Form,
+    Reply,
+    Screen,
+    ScreenPage,
+    Visit,
+    listed_numbers,
+    read_number,
+)
 from voile.studio.project import CODEBOOKS, Codebook
 
 MOST_LISTED = 5_000
@@ -291,8 +300,7 @@ def read_domain(form: Form, name: str, kind: str, way: str) -> list[Any]:
     count = form.get("count")
     if form.get("make") and count:
         return made_bins(form, name, kind, count)
-    parts = form.get("edges").replace(";", ",").replace("\n", ",").split(",")
-    return [value_of(part.strip(), name, kind) for part in parts if part.strip()]
+    return [value_of(part, name, kind) for part in listed_numbers(form.get("edges"))]
 
 
 def made_bins(form: Form, name: str, kind: str, count: str) -> list[Any]:
@@ -320,7 +328,7 @@ def value_of(text: str, name: str, kind: str) -> Any:
             case "integer":
                 return int(text)
             case "numeric":
-                return float(text)
+                return read_number(text)
             case "boolean":
                 return {"true": True, "false": False}[text.casefold()]
             case _:

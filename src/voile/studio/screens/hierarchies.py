@@ -18,7 +18,17 @@ from voile.publishing import ColumnHierarchy, column_hierarchy
 from voile.schema import Schema
 from voile.studio.calls import ShownCall
 from voile.studio.jobs import AT_ONCE, Job
-from voile.studio.pages import Download, Form, Go, Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import (
+    Download,
+    Form,
+    Go,
+    Reply,
+    Screen,
+    ScreenPage,
+    Visit,
+    listed_numbers,
+    read_number,
+)
 
 WAYS = {
     "": ("The usual one", "Ranges for numbers, month and year for dates, the one that ships with "
@@ -306,10 +316,9 @@ def option(way: str, form: Form) -> Any:
 
 
 def numbers(text: str, *, whole: bool = False) -> list[Any]:
-    """Numbers between commas."""
-    parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+    """Numbers between commas, or semicolons where commas begin decimals."""
     try:
-        found = [int(part) if whole else float(part) for part in parts]
+        found = [int(part) if whole else read_number(part) for part in listed_numbers(text)]
     except ValueError:
         raise UsageError(
             f"{text!r} are not {'whole ' * whole}numbers", hint="such as 5, 10, 20"

@@ -19,7 +19,7 @@ from voile.studio.calls import (
 )
 from voile.studio.charts import curve_chart, plane_chart
 from voile.studio.jobs import Job
-from voile.studio.pages import AreaVisit, Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import AreaVisit, Reply, Screen, ScreenPage, Visit, read_number
 from voile.studio.points import (
     SliderPoint,
     answer_points,
@@ -313,6 +313,18 @@ def wanted(visit: Visit, job: Job) -> dict[str, Any]:
     return {"job": None, "epsilon": min(enough, default=None), "of": of}
 
 
+def wanted_answers(job: Job, error: float) -> dict[str, Any]:
+    """The most answers of a server that are off by so much: the place of its slider, and T."""
+    few_enough = [
+        (one["answers"], place)
+        for place, one in enumerate(job.data["by_answers"])
+        if one["off_by"] <= error
+    ]
+    answers, place = max(few_enough, default=(None, None))
+    return {"job": None, "epsilon": None, "answers": answers, "place": place,
+            "of": "every count, whatever its size"}  # fmt: skip
+
+
 def off_by(at: Mapping[str, Any], method: str) -> float:
     """The error in people at an ε, of the method that is chosen, else of the best."""
     best: float = at["off_by"]
@@ -407,6 +419,8 @@ def server_panel(visit: Visit) -> dict[str, Any]:
     points = answer_points(job.data)
     if made:
         points = question_cells(points, made, "answers")
+    if project.max_error is not None:
+        found["wanted"] = wanted_answers(job, project.max_error)
     at = nearest(points, project.answers)
     slider = {"id": "answers", "label": "T: how many answers the server gives", "points": points,
               "at": at, "low": "smaller error", "high": "more answers"}  # fmt: skip
@@ -578,12 +592,12 @@ def ask(visit: Visit) -> Reply:
 
 def set_error(visit: Visit) -> Reply:
     """How far counts may be off, backwards to a promise; nothing forgets it."""
-    text = visit.form.get("max_error").replace(",", "")
+    text = visit.form.get("max_error")
     if not text:
         visit.change(max_error=None)
         return show(visit)
     try:
-        error = float(text)
+        error = read_number(text)
     except ValueError:
         error = 0.0
     if not 0 < error < 1e15:
@@ -604,6 +618,19 @@ def set_epsilon(visit: Visit) -> Reply:
     return show(visit)
 
 
+def set_strongest(visit: Visit) -> Reply:
+    """Take one of the strongest noisy views with the error that is allowed."""
+    page = show(visit)
+    data = page.context["data"] if isinstance(page, ScreenPage) else None
+    strongest = (data["plan"]["strongest"] or {}) if data and family(visit) == "view" else {}
+    found = strongest.get(visit.form.get("which"))
+    if found is None:
+        raise UsageError("there is no such promise", hint="ask again what gives that error")
+    kept = {name: value for name, value in visit.project.options.items() if name != "prior"}
+    visit.change(options={**kept, **{name: found[name] for name in ("prior_factor", "posterior")}})
+    return show(visit)
+
+
 def advise(visit: Visit) -> Reply:
     """Apply a change that would help, where nothing of use can be had."""
     apply_change(visit)
@@ -620,6 +647,7 @@ SCREEN = Screen(
     show,
     actions={
         "answer": answer, "choose": choose, "method": choose_method, "require": require,
-        "ask": ask, "error": set_error, "epsilon": set_epsilon, "advise": advise,
+        "ask": ask, "error": set_error, "epsilon": set_epsilon, "strongest": set_strongest,
+        "advise": advise,
     },
 )  # fmt: skip

@@ -13,7 +13,7 @@ from voile.evaluate.risk.page import facts, figure_cells, meaning, size_words
 from voile.progress import Progress
 from voile.studio.calls import ShownCall
 from voile.studio.jobs import AT_ONCE
-from voile.studio.pages import Form, Go, Reply, Screen, ScreenPage, Visit
+from voile.studio.pages import Form, Go, Reply, Screen, ScreenPage, Visit, read_number
 
 THRESHOLD = 0.2
 FEW, MANY = 3, 2
@@ -137,7 +137,7 @@ def asked(form: Form) -> dict[str, Any]:
         if not text:
             continue
         try:
-            value = float(text.replace(",", "."))
+            value = read_number(text)
         except ValueError:
             value = 0.0
         if not 0 < value <= 1:

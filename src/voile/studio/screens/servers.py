@@ -14,7 +14,7 @@ from voile import serve
 from voile.errors import UsageError, VoileError
 from voile.progress import Progress
 from voile.studio.calls import ShownCall, server_options
-from voile.studio.pages import Area, AreaVisit, Go, Reply, ScreenPage
+from voile.studio.pages import IN_THOUSANDS, Area, AreaVisit, Go, Reply, ScreenPage
 from voile.studio.project import ENDING, check_address, name_for, read_project
 from voile.studio.running import codebook_place, declared, seen_from
 from voile.studio.screens.start import check_table_file
@@ -328,7 +328,7 @@ def promise_of(values: Mapping[str, str]) -> dict[str, Any]:
 def number(given: str, what: str) -> int:
     """A whole number of a field."""
     try:
-        return int(given.replace(",", ""))
+        return int(given.replace(",", "") if IN_THOUSANDS.fullmatch(given) else given)
     except ValueError:
         raise UsageError(
             f"{given!r} is no number of {what}", hint="a whole number, such as 100"
@@ -338,7 +338,7 @@ def number(given: str, what: str) -> int:
 def decimal(given: str, what: str) -> float:
     """A number of a field."""
     try:
-        return float(given)
+        return float(given.replace(",", "."))
     except ValueError:
         raise UsageError(f"{what} = {given!r} is no number", hint="such as 1 or 1e-6") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import voile
@@ -13,6 +14,7 @@ from voile.options.choices import MOST_ROWS_PER_PERSON
 from voile.options.reading import DateOrder, Decimal, HeaderRow, ReadingOptions, Thousands
 from voile.progress import Progress
 from voile.studio.calls import ShownCall
+from voile.studio.jobs import AT_ONCE
 from voile.studio.listing import listing
 from voile.studio.pages import Form, Reply, Screen, ScreenPage, Visit
 from voile.studio.project import Role, plain_reading
@@ -28,6 +30,8 @@ WHO = {
     "household": "A column says which household a row is of: whole households are protected.",
 }
 DATES = {"dmy": "day first", "mdy": "month first", "ymd": "year first", "text": "as texts"}
+FIRST_ROWS = 10
+"""Rows that are shown, to whoever asks for them."""
 SIGNS = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
 WORDS_OF_MENDS = {
     "null_text": "Read {} as missing", "decimal": "The {} begins decimals",
@@ -76,6 +80,22 @@ def inspect_task(
     }  # fmt: skip
 
 
+def rows_task(
+    progress: Progress, *, source: str, reading: dict[str, Any], stamp: list[Any]
+) -> list[dict[str, str | None]]:
+    """The first rows, each by the names of the columns."""
+    del stamp
+    progress.start("reading the first rows", 1)
+    table = voile.read(source, **reading)
+    if not table.at_hand:
+        raise UsageError(f"the rows of {table.name} stay where they are", hint="look there")
+    return [
+        {name: None if value is None else str(value)
+         for name, value in zip(table.columns, row, strict=True)}
+        for row in table.run(f"select * from people limit {FIRST_ROWS}")
+    ]  # fmt: skip
+
+
 def finding_key(finding: Any) -> str:
     """By which a finding is remembered."""
     return f"{finding.what}:{finding.column}"
@@ -108,7 +128,31 @@ def show(visit: Visit) -> Reply:
     context["hinted"] = hinted(job.hint)
     if job.ok:
         context |= looked_at(visit, job.data)
+        context["rows"] = rows = visit.known_work("table.rows", **rows_of(visit, job.data))
+        if rows is not None:
+            call = replace(call, script=f"{call.python()}\n{rows_in_python(visit, job.data)}")
     return ScreenPage("table.html", context, [call])
+
+
+def rows_of(visit: Visit, found: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first rows depend on: they are read as the columns are shown."""
+    return {**visit.open.table_arguments(), "reading": found["suggested"]}
+
+
+def rows_in_python(visit: Visit, found: Mapping[str, Any]) -> str:
+    """The first rows as a script has them; no command prints rows."""
+    how = "".join(f", {name}={value!r}" for name, value in found["suggested"].items())
+    sql = f"select * from people limit {FIRST_ROWS}"
+    return f"print(voile.read({visit.project.source!r}{how}).run({sql!r}))"
+
+
+def show_rows(visit: Visit) -> Reply:
+    """Read the first rows, once somebody asks for them."""
+    job = visit.inspected()
+    if job.ok:
+        visit.work("table.rows", title="Reading the first rows",
+                   **rows_of(visit, job.data)).wait(AT_ONCE)  # fmt: skip
+    return show(visit)
 
 
 HINTED = re.compile(
@@ -349,7 +393,7 @@ SCREEN = Screen(
     show,
     actions={
         "role": set_roles, "mend": mend, "mend-all": mend_all, "keep": keep,
-        "read-so": read_so,
+        "read-so": read_so, "rows": show_rows,
         "reading": set_reading, "person": set_person, "nulls": set_nulls,
     },
 )  # fmt: skip

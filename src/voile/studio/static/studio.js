@@ -92,9 +92,12 @@ function upload(file) {
     if (to) location.assign(to);
     else document.getElementById("problem").innerHTML = request.responseText;
   };
-  request.onerror = () => { bar.hidden = true; };
+  request.onerror = () => { bar.hidden = true; silent(); };
   request.send(file);
 }
+
+// A file that misses the field would be opened instead of the page.
+for (const name of ["dragover", "drop"]) document.addEventListener(name, (event) => event.preventDefault());
 
 function acceptFiles() {
   const place = document.getElementById("drop");
@@ -114,6 +117,18 @@ function acceptFiles() {
 }
 
 // ---------------------------------------------------------------- pages
+
+// A request that nobody answered: the studio has ended.
+function silent() {
+  const said = document.createElement("div");
+  said.className = "problem silent";
+  said.append("The studio does not answer. Has it ended? Start it again, and open the link that it prints: your choices are saved.");
+  document.getElementById("problem")?.replaceChildren(said);
+}
+document.addEventListener("htmx:error", (event) => {
+  if (event.detail?.error instanceof TypeError) silent(); // what fetch throws where nothing came back
+});
+document.addEventListener("htmx:after:request", () => document.querySelector("#problem .silent")?.remove());
 
 function prepare() {
   drawAll();

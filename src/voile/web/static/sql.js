@@ -298,8 +298,10 @@ function binBar(attribute, key) {
   const inner = edges.slice(1, -1).filter((edge) => edge <= key).length;
   const [low, high] = [edges[inner], edges[inner + 1]];
   const last = inner === edges.length - 2;
+  // Of whole numbers the next edge is not in the bin, and the label need not name it.
+  const to = !last && attribute.kind === "integer" && edges.every(Number.isInteger) ? high - 1 : high;
   // Numbers beyond the ends count in the first and the last bin.
-  return { label: `${low} – ${high}`,
+  return { label: low === to ? `${low}` : `${low} – ${to}`,
     filter: { ...own, low: inner ? { value: low, strict: false } : null,
       high: last ? null : { value: high, strict: true } } };
 }
