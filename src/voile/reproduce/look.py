@@ -78,7 +78,9 @@ def lines(
             f"{by}:N",
             title=legend or None,
             scale=alt.Scale(domain=series, range=METHOD_COLOURS[: len(series)]),
-            legend=alt.Legend(orient="top", symbolType="stroke", symbolSize=400, columns=3),
+            legend=alt.Legend(
+                orient="top", symbolType="stroke", symbolSize=400, columns=3, labelLimit=260
+            ),
         ),
     )
     drawn = base.mark_line(strokeWidth=2.5).encode(
