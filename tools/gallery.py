@@ -144,7 +144,10 @@ def then_and_now(folder: Path) -> bytes:
         layers.properties(width=760, height=420),
         title=f"One table, one promise: {at[names[0]] / at[names[2]]:.0f} times less error",
         subtitle="Counts of one to three columns of the Adult census table, 30,162 people",
-        caption="voile reproduce vldb07-fig3: (d, γ)-privacy with d = 10·n/m and γ = 0.2",
+        caption=[
+            "voile reproduce vldb07-fig3: (d, γ)-privacy with d = 10·n/m, γ = 0.2; for marginals",
+            "except with probability 10⁻⁹, and for FRAPP in the reading of the paper of 2007.",
+        ],
     )
     return drawing.render(chart, "png")
 

@@ -114,6 +114,9 @@ def test_figure_2_fails_where_both_are_alike() -> None:
     ]
     exact = {**better, "off_small": 0.0, "negative_small": 0.0}
     assert "small counts" in failing(fig2.conclude(QUICK, [worse, exact, better]).checks)
+    for far in (0.6, 0.45):  # no better than half; not ten times better than small ones
+        off = {**worse, "off_large": far}
+        assert failing(fig2.conclude(QUICK, [off, better, better]).checks) == ["large counts"]
 
 
 # ---------------------------------------------------------------------- tables
