@@ -94,6 +94,30 @@ def test_a_worker_reads_what_the_server_itself_would_read(
             assert told == again
 
 
+def test_who_waits_is_spared_a_worker_by_what_was_read_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an analyst's questions of one form that come at once, a worker reads the first alone."""
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+    asked = [f"select count(*) from people where age < {n}" for n in range(20, 50)]
+    by_worker: list[str] = []
+    tried = made._tried
+
+    async def noted(who: str, sql: str, declared: str | None) -> Any:
+        by_worker.append(sql)
+        return await tried(who, sql, declared)
+
+    async def run() -> list[Any]:
+        return await asyncio.gather(*(made.read("anna", sql, "all") for sql in asked))
+
+    monkeypatch.setattr(made, "_tried", noted)
+    with closing(made), served(folder) as server:
+        found = asyncio.run(run())
+        own = [server.service.read(sql, "all") for sql in asked]
+    assert by_worker == asked[:1]
+    assert [q.totals[0].key for q in found] == [q.totals[0].key for q in own]
+
+
 def test_refusals_are_those_of_the_server_itself(folder: Path, questions: QuestionWorkers) -> None:
     with served(folder) as server:
         for sql in ("select max(age) from people", "select count(*) from people where aeg > 3",
