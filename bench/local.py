@@ -35,7 +35,7 @@ def lines(size: int, rows: float, rounds: int) -> list[Result]:
     )
     fastest = {name: best(outcomes) for name, outcomes in done.items()}
     ours = fastest["ours"]
-    what = f"{rows:.0e} rows, domain {size}: perturbed, estimated (CPU)".replace("e+0", "e")
+    what = f"{int(rows):,} rows, domain {size}: perturbed, estimated (CPU)"
     found = [
         rates(NAME, what, ours, fastest[peer], PEERS[peer][0], aim=PEERS[peer][1]) for peer in peers
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.machine import described, machine
 from bench.result import Result
-from bench.show import quantity, size
+from bench.show import quantity, size, times
 
 HEAD = """| benchmark | ours | beside | | ratio | aim | our peak |
 |---|---|---|---|---|---|---|"""
@@ -36,7 +36,7 @@ def row(result: Result, *, first: bool) -> str:
         quantity(result.ours, result.unit),
         quantity(result.peer, result.unit),
         result.peer_name,
-        "" if result.ratio is None else f"{result.ratio:,.2f} ×",
+        times(result.ratio),
         judged(result),
         size(result.peak_memory),
     ]

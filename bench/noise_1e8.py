@@ -32,7 +32,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
         rounds,
     )
     fastest = {name: best(outcomes) for name, outcomes in done.items()}
-    return results(fastest, f"{rows:.0e}".replace("e+0", "e"), highest_peak(done["ours"]))
+    return results(fastest, f"{int(rows):,}", highest_peak(done["ours"]))
 
 
 def results(fastest: dict[str, Outcome], count: str, peak: int) -> list[Result]:

@@ -24,7 +24,9 @@ def quantity(value: float | None, unit: Unit) -> str:
         return ""
     match unit:
         case "rows/s":
-            return f"{value / 1e6:,.3g} M/s" if value >= 1e6 else f"{rounded(value)}/s"
+            return (
+                f"{rounded(value / 1e6)} M rows/s" if value >= 1e6 else f"{rounded(value)} rows/s"
+            )
         case "bytes":
             return size(int(value))
         case _:
@@ -34,6 +36,13 @@ def quantity(value: float | None, unit: Unit) -> str:
 def rounded(value: float) -> str:
     """Three digits, or all of a larger number."""
     return f"{value:,.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+
+
+def times(ratio: float | None) -> str:
+    """A ratio, to two places."""
+    if ratio is None:
+        return ""
+    return f"{ratio:,.2f} ×" if ratio >= 0.005 else "< 0.01 ×"
 
 
 def size(count: int | None) -> str:
@@ -81,7 +90,7 @@ def cells(result: Result) -> list[str | Text]:
         quantity(result.ours, result.unit),
         quantity(result.peer, result.unit),
         result.peer_name,
-        "" if result.ratio is None else f"{result.ratio:,.2f} ×",
+        times(result.ratio),
         verdict(result),
         size(result.peak_memory),
         others(result),
