@@ -146,7 +146,7 @@ def then_and_now(folder: Path) -> bytes:
         subtitle="Counts of one to three columns of the Adult census table, 30,162 people",
         caption=[
             "voile reproduce vldb07-fig3: (d, γ)-privacy with d = 10·n/m, γ = 0.2; for marginals",
-            "except with a chance of one in a billion, and for FRAPP as the paper of 2007 reads it.",
+            "except with a chance of one in a billion, for FRAPP as the paper of 2007 reads it.",
         ],
     )
     return drawing.render(chart, "png")
