@@ -264,7 +264,7 @@ def test_time_that_is_up_before_the_first_step_is_refused(
             raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
 
     reader = asking()
-    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", -1.0)
+    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", 1e-9)
     with monkeypatch.context() as late:
         late.setattr(reader._evaluator.view.domain, "_con", Late())
         with pytest.raises(QueryError, match="takes longer than"):
